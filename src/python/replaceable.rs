@@ -2,79 +2,132 @@
 //! `client` is a parameter without a type, and `self.client` after `self.client = client or Client()`. Servers know that the
 //! parameter can be anything, and still report the definitions of what is known.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tree_sitter::Node;
 
-use super::syntax::{children, text_of, unwrapped};
+use super::syntax::{children, preorder, text_of, unwrapped};
 
-/// Whether an expression, which is used somewhere below `around`, is such a name or such an attribute of the object of a method.
-pub(super) fn is_replaceable(expression: Node<'_>, around: Node<'_>, text: &str) -> bool {
-    match expression.kind() {
-        "identifier" => is_replaced_parameter(text_of(expression, text), around, text),
-        "attribute" => {
-            let object = expression.child_by_field_name("object").map(unwrapped);
-            let name = expression.child_by_field_name("attribute");
-            let (Some(object), Some(name)) = (object, name) else { return false };
-            object.kind() == "identifier" && is_kept_parameter(object, text_of(name, text), text)
+/// The replaceable names and attributes of a text, found in one pass. Functions and classes are known by their first byte.
+pub(super) struct Replaceable<'t> {
+    /// The parameters by function.
+    parameters: BTreeMap<(usize, &'t str), ParameterType>,
+    /// Attributes to which a method assigns a parameter without a type, as it is or if there is one: the class, the object, the
+    /// attribute.
+    kept: BTreeSet<(usize, &'t str, &'t str)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ParameterType {
+    /// By an annotation.
+    Declared,
+    /// Nothing says it.
+    Unknown,
+    /// From a default or an assignment.
+    Inferred,
+}
+
+impl<'t> Replaceable<'t> {
+    pub(super) fn of(root: Node<'_>, text: &'t str) -> Self {
+        let mut found = Self { parameters: BTreeMap::new(), kept: BTreeSet::new() };
+        // A function comes before what is assigned in it.
+        preorder(root, |node| {
+            match node.kind() {
+                "function_definition" => found.add_parameters(node, text),
+                "assignment" if node.child_by_field_name("type").is_none() => {
+                    found.add_assignment(node, text);
+                }
+                _ => {}
+            }
+            true
+        });
+        found
+    }
+
+    /// Whether an expression is such a name or attribute.
+    pub(super) fn has(&self, expression: Node<'_>, text: &'t str) -> bool {
+        match expression.kind() {
+            "identifier" => {
+                let key = self.parameter(expression, text_of(expression, text));
+                key.is_some_and(|key| self.parameters[&key] == ParameterType::Inferred)
+            }
+            "attribute" => {
+                let attribute = object_and_name(expression, text);
+                let class = around(expression, "class_definition").next();
+                let key =
+                    class.zip(attribute).map(|(class, (object, name))| (class.start_byte(), object, name));
+                key.is_some_and(|key| self.kept.contains(&key))
+            }
+            _ => false,
         }
-        _ => false,
+    }
+
+    /// The parameter that a name at a node means: that of the innermost function that has one.
+    fn parameter(&self, node: Node<'_>, name: &'t str) -> Option<(usize, &'t str)> {
+        let mut keys = around(node, "function_definition").map(|function| (function.start_byte(), name));
+        keys.find(|key| self.parameters.contains_key(key))
+    }
+
+    fn add_parameters(&mut self, function: Node<'_>, text: &'t str) {
+        for parameter in function.child_by_field_name("parameters").into_iter().flat_map(children) {
+            let (name, kind) = match parameter.kind() {
+                "identifier" => (Some(parameter), ParameterType::Unknown),
+                "default_parameter" => {
+                    let default = parameter.child_by_field_name("value");
+                    let is_inferred = default.is_some_and(is_made);
+                    let kind = if is_inferred { ParameterType::Inferred } else { ParameterType::Unknown };
+                    (parameter.child_by_field_name("name"), kind)
+                }
+                "typed_default_parameter" => (parameter.child_by_field_name("name"), ParameterType::Declared),
+                "typed_parameter" => (children(parameter).next(), ParameterType::Declared),
+                _ => continue,
+            };
+            if let Some(name) = name {
+                self.parameters.insert((function.start_byte(), text_of(name, text)), kind);
+            }
+        }
+    }
+
+    fn add_assignment(&mut self, assignment: Node<'_>, text: &'t str) {
+        let Some(target) = assignment.child_by_field_name("left") else { return };
+        if target.kind() == "identifier" {
+            let name = text_of(target, text);
+            if let Some(key) = self.parameter(assignment, name)
+                && self.parameters[&key] == ParameterType::Unknown
+            {
+                self.parameters.insert(key, ParameterType::Inferred);
+            }
+            return;
+        }
+        let Some((object, name)) = object_and_name(target, text) else { return };
+        let function = around(assignment, "function_definition").next();
+        let class = around(assignment, "class_definition").next();
+        let (Some(function), Some(class)) = (function, class) else { return };
+        let mut value = assignment.child_by_field_name("right");
+        // `a = b = value`
+        while let Some(inner) = value.filter(|value| value.kind() == "assignment") {
+            value = inner.child_by_field_name("right");
+        }
+        let is_parameter = |name: Node<'_>| {
+            let kind = self.parameters.get(&(function.start_byte(), text_of(name, text)));
+            kind.is_some_and(|kind| *kind != ParameterType::Declared)
+        };
+        if value.is_some_and(|value| any_choice(value, &is_parameter)) {
+            self.kept.insert((class.start_byte(), object, name));
+        }
     }
 }
 
-/// Whether a name is a parameter without a type, and is inferred from its default or from what the function assigns to it.
-fn is_replaced_parameter(name: &str, from: Node<'_>, text: &str) -> bool {
-    let mut node = from;
-    loop {
-        if node.kind() == "function_definition"
-            && let Some(parameter) = untyped_parameters(node, text).find(|(found, _)| *found == name)
-        {
-            let assigned = format!("{name} =");
-            return parameter.1.is_some_and(is_made)
-                || assigned_values(node, &assigned, text).next().is_some();
-        }
-        let Some(parent) = node.parent() else { return false };
-        node = parent;
-    }
+/// The nodes of a kind around a node, innermost first.
+fn around<'n>(node: Node<'n>, kind: &'static str) -> impl Iterator<Item = Node<'n>> {
+    std::iter::successors(node.parent(), Node::parent).filter(move |node| node.kind() == kind)
 }
 
-/// Whether a method of the class around assigns one of its parameters without a type to an attribute of its object: as it is, or if
-/// there is one.
-fn is_kept_parameter(object: Node<'_>, attribute: &str, text: &str) -> bool {
-    let mut node = object;
-    let class = loop {
-        let Some(parent) = node.parent() else { return false };
-        node = parent;
-        if node.kind() == "class_definition" {
-            break node;
-        }
-    };
-    let Some(body) = class.child_by_field_name("body") else { return false };
-    let methods =
-        children(body).map(|statement| statement.child_by_field_name("definition").unwrap_or(statement));
-    let assigned = format!("{}.{attribute} =", text_of(object, text));
-    methods.filter(|method| method.kind() == "function_definition").any(|method| {
-        let mut values = assigned_values(method, &assigned, text).peekable();
-        if values.peek().is_none() {
-            return false;
-        }
-        let parameters: Vec<&str> = untyped_parameters(method, text).map(|(name, _)| name).collect();
-        values.flat_map(choices).any(|value| parameters.contains(&value))
-    })
-}
-
-/// The parameters of a function that have no type, with their defaults.
-fn untyped_parameters<'t>(
-    function: Node<'t>,
-    text: &'t str,
-) -> impl Iterator<Item = (&'t str, Option<Node<'t>>)> {
-    let list = function.child_by_field_name("parameters");
-    list.into_iter().flat_map(children).filter_map(move |parameter| match parameter.kind() {
-        "identifier" => Some((text_of(parameter, text), None)),
-        "default_parameter" => {
-            let name = parameter.child_by_field_name("name")?;
-            Some((text_of(name, text), parameter.child_by_field_name("value")))
-        }
-        _ => None,
-    })
+/// `x` and `name` of `x.name`.
+fn object_and_name<'t>(attribute: Node<'_>, text: &'t str) -> Option<(&'t str, &'t str)> {
+    let object = unwrapped(attribute.child_by_field_name("object")?);
+    let name = attribute.child_by_field_name("attribute")?;
+    (object.kind() == "identifier").then(|| (text_of(object, text), text_of(name, text)))
 }
 
 /// Whether a default is an object of which callers may pass another kind: the type of a literal says what is meant.
@@ -82,19 +135,20 @@ fn is_made(default: Node<'_>) -> bool {
     matches!(unwrapped(default).kind(), "call" | "identifier" | "attribute")
 }
 
-/// The values that lines of a function assign: what follows `target =` at the beginning of a line.
-fn assigned_values<'t>(function: Node<'t>, target: &'t str, text: &'t str) -> impl Iterator<Item = &'t str> {
-    text_of(function, text).lines().filter_map(move |line| {
-        let value = line.trim_start().strip_prefix(target)?;
-        (!value.starts_with('=')).then(|| value.trim())
-    })
-}
-
-/// What a value may be, as it is written: `a` and `b` of `a or b`, and of `a if c else b`, with `c`.
-fn choices(value: &str) -> impl Iterator<Item = &str> {
-    value
-        .split(" or ")
-        .flat_map(|part| part.split(" else "))
-        .flat_map(|part| part.split(" if "))
-        .map(str::trim)
+/// Whether one of the names that a value may be is as requested: `a` and `b` of `a or b`, and of `a if c else b`.
+fn any_choice(value: Node<'_>, is_it: &dyn Fn(Node<'_>) -> bool) -> bool {
+    let mut pending = vec![value];
+    while let Some(value) = pending.pop().map(unwrapped) {
+        match value.kind() {
+            "identifier" if is_it(value) => return true,
+            "boolean_operator" => pending.extend(children(value)),
+            // The second child is the condition.
+            "conditional_expression" => {
+                pending
+                    .extend(children(value).enumerate().filter(|(at, _)| *at != 1).map(|(_, child)| child));
+            }
+            _ => {}
+        }
+    }
+    false
 }

@@ -1,15 +1,19 @@
 //! How a name token is used: whether it is called, imported under another name, assigned, or passed as a value.
 
+use std::cell::OnceCell;
+
 use tree_sitter::{Node, Tree};
 
 use super::outline::Span;
-use super::replaceable::is_replaceable;
+use super::replaceable::Replaceable;
 use super::syntax::{children, dotted, parse, text_of, unwrapped};
 
 /// The syntax tree of one text, to examine the uses of many of its tokens.
 pub struct Usage<'t> {
     tree: Tree,
     text: &'t str,
+    /// See [`Receiver::is_replaceable`].
+    replaceable: OnceCell<Replaceable<'t>>,
 }
 
 /// The use of a name token.
@@ -112,7 +116,7 @@ impl<'t> Usage<'t> {
     /// Parses a text, or takes its tree from the cache.
     #[must_use]
     pub fn of(text: &'t str) -> Self {
-        Self { tree: parse(text), text }
+        Self { tree: parse(text), text, replaceable: OnceCell::new() }
     }
 
     fn token(&self, offset: usize) -> Option<Node<'_>> {
@@ -255,7 +259,9 @@ impl<'t> Usage<'t> {
                 !name.contains('.') && self.first_parameter(offset).is_some_and(|first| first == name)
             });
         let name = last_name(called.unwrap_or(object)).map(|name| name.byte_range());
-        let is_replaceable = !is_self && is_replaceable(object, attribute, self.text);
+        let replaceable =
+            || self.replaceable.get_or_init(|| Replaceable::of(self.tree.root_node(), self.text));
+        let is_replaceable = !is_self && replaceable().has(object, self.text);
         let (span, is_call) = (object.byte_range(), called.is_some());
         Some(Receiver { span, name, is_call, dotted, is_self, is_replaceable })
     }
@@ -461,6 +467,43 @@ mod tests {
 
     fn names<'t>(text: &'t str, spans: &[Span]) -> Vec<&'t str> {
         spans.iter().map(|span| &text[span.clone()]).collect()
+    }
+
+    #[test]
+    fn receivers_that_callers_may_replace() {
+        for (text, expected) in [
+            ("def f(x=None):\n    x = x or A()\n    x.§go()", true),
+            ("def f(x=None):\n    x = y = (\n        A()\n    )\n    def g():\n        x.§go()", true),
+            ("def f(x=A()): x.§go()", true),
+            ("def f(x=','): x.§go()", false),
+            ("def f(x): x.§go()", false),
+            ("def f(x: A = None):\n    x = x or A()\n    x.§go()", false),
+            ("def f(x=None):\n    def g(x: A):\n        x = A()\n        x.§go()", false),
+            ("def f():\n    x = A()\n    x.§go()", false),
+            ("def f(x):\n    x == 1\n    h(x=1)\n    x.§go()", false),
+            (
+                "class C:\n    def a(self, x=None): self.x = x if x else A()\n    def b(self): self.x.§go()",
+                true,
+            ),
+            (
+                "class C:\n    def a(self, x): self.x = (x\n        or A())\n    def b(self): self.x.§go()",
+                true,
+            ),
+            (
+                "class C:\n    @d\n    def a(self, x): self.x = self.y = x\n    def b(self): self.y.§go()",
+                true,
+            ),
+            ("class C:\n    def a(self, x): self.x = A(x)\n    def b(self): self.x.§go()", false),
+            (
+                "class C:\n    def a(self, x): self.x = A() if x else B()\n    def b(self): self.x.§go()",
+                false,
+            ),
+            ("class C:\n    def a(self, x): self.x: A = x or A()\n    def b(self): self.x.§go()", false),
+            ("class C:\n    def a(self, x: A): self.x = x or A()\n    def b(self): self.x.§go()", false),
+        ] {
+            let (text, at) = marked(text);
+            assert_eq!(Usage::of(&text).receiver(at).unwrap().is_replaceable, expected, "{text}");
+        }
     }
 
     #[test]
