@@ -1,5 +1,6 @@
 //! Keyword arguments and strings in brackets: which member they set or read.
 
+use super::classify::ServerQuestion;
 use super::explainer::Explainer;
 use super::symbol::Reach;
 use super::{Evidence, Explanation, Token, offset_of};
@@ -9,6 +10,7 @@ use crate::model::facts::UseProvenance;
 use crate::python::classes::Class;
 use crate::python::hierarchy::Relation;
 use crate::python::outline::{Outline, Span};
+use crate::python::usage::Usage;
 
 /// Functions that copy an object with other values for fields.
 const REPLACERS: [&str; 5] = ["replace", "_replace", "evolve", "assoc", "__replace__"];
@@ -154,11 +156,12 @@ impl Explainer<'_> {
     pub(super) fn subscripted(
         &self,
         token: &Token,
+        question: &ServerQuestion,
         itself: &Listing<LspLocation>,
         of_type: &Listing<LspLocation>,
     ) -> Explanation {
         if matches!(self.symbol.reach, Reach::Global) {
-            return self.in_module(token, itself);
+            return self.in_module(token, question, itself);
         }
         let is_module = |place: &LspLocation| place.range == crate::text::Range::default();
         if !itself.items.is_empty() && itself.items.iter().all(is_module) {
@@ -178,7 +181,18 @@ impl Explainer<'_> {
     }
 
     /// A name of the module that an expression is: `monkeypatch.setattr(module, "name", …)`.
-    fn in_module(&self, token: &Token, itself: &Listing<LspLocation>) -> Explanation {
+    fn in_module(
+        &self,
+        token: &Token,
+        question: &ServerQuestion,
+        itself: &Listing<LspLocation>,
+    ) -> Explanation {
+        if itself.items.is_empty()
+            && let ServerQuestion::Subscripted(module) = question
+            && self.may_be_in(token, module)
+        {
+            return Explanation::Unresolved("a module that the file does not import".to_owned());
+        }
         let modules = itself.items.iter().filter(|place| place.range == crate::text::Range::default());
         let chain = [token.text().to_owned()];
         let mut reached = modules.flat_map(|module| self.classes.resolve(&module.path, &chain));
@@ -187,6 +201,17 @@ impl Explainer<'_> {
         } else {
             Explanation::Text
         }
+    }
+
+    /// Whether the symbol is in the module `pkg.mod`, whose last name is given: other files import it, and this one only `pkg`.
+    fn may_be_in(&self, token: &Token, module: &Span) -> bool {
+        let text = &token.document.text;
+        let package = Usage::of(text).receiver(module.start).and_then(|receiver| receiver.dotted);
+        let names = package.iter().flat_map(|package| package.split('.'));
+        let chain: Vec<String> =
+            names.chain([&text[module.clone()], token.text()]).map(str::to_owned).collect();
+        let reached = self.classes.resolve(&token.document.path, &chain);
+        reached.iter().any(|place| self.symbol.definitions.contains(place))
     }
 
     fn of_type(&self, found: &Listing<LspLocation>, provenance: UseProvenance) -> Explanation {

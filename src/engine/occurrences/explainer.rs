@@ -114,7 +114,7 @@ impl<'l> Explainer<'l> {
                         }
                     };
                     match of_type {
-                        Some(of_type) => Ok(self.subscripted(token, &answer, &of_type.await?)),
+                        Some(of_type) => Ok(self.subscripted(token, question, &answer, &of_type.await?)),
                         None => {
                             let explanation = self.explain(token, question, &answer).await?;
                             self.with_definition(token, explanation, &answer).await

@@ -36,7 +36,7 @@ use crate::model::request::Scope;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
 use crate::python::hierarchy::Relation;
-use crate::python::occurrences::OccurrenceKind;
+use crate::python::occurrences::{OccurrenceKind, is_quoted};
 use crate::python::outline::Span;
 use crate::python::usage::{Receiver, TokenSyntax, Usage};
 use crate::python::{raise_tree_cache_limit, shrink_tree_cache};
@@ -45,7 +45,7 @@ use crate::workspace::files::{Document, Files as _};
 use closure::Closure;
 use family::Family;
 use symbol::SearchedSymbol;
-pub(in crate::engine) use symbol::is_fixture;
+pub(in crate::engine) use symbol::{is_fixture, is_hook};
 
 /// The size of the texts whose syntax trees are cached while occurrences are explained, in bytes.
 const TREE_CACHE_BYTES: usize = 1 << 20;
@@ -184,6 +184,8 @@ pub(super) struct Explained {
     pub(super) is_by_name: bool,
     /// Whether it is a member of a class.
     pub(super) is_member: bool,
+    /// Whether it is a hook, which plugins implement and call by its name.
+    is_hook: bool,
 }
 
 /// A name at a place.
@@ -232,6 +234,7 @@ pub(super) async fn explain(
         is_late,
         is_by_name,
         is_member,
+        is_hook: symbol.is_hook,
         ..Explained::default()
     };
     let is_searched = |document: &&Arc<Document>| {
@@ -316,6 +319,9 @@ const NOT_CHECKED: &str = "not checked within the time limit";
 /// Why an occurrence is unresolved whose receiver the server does not know.
 pub(super) const UNKNOWN_RECEIVER: &str = "receiver type unknown";
 
+/// Why an occurrence of the name of a hook is unresolved.
+const HOOK: &str = "plugins implement and call hooks by name";
+
 /// Why the member of a class is unresolved that may be a subclass of the symbol's class.
 const COMPUTED_BASE: &str = "a base of its class is computed: it may be an override";
 
@@ -346,6 +352,12 @@ impl Explained {
     }
 
     fn add(&mut self, cx: &RequestContext<'_>, token: &Token, explanation: Explanation) {
+        let is_unrelated =
+            matches!(explanation, Explanation::Other | Explanation::Defined(_) | Explanation::Text);
+        let explanation = match explanation {
+            _ if self.is_hook && is_unrelated && token.is_whole() => Explanation::Unresolved(HOOK.to_owned()),
+            explanation => explanation,
+        };
         if cx.opinions.are_compared()
             && let Some(elsewhere) = explanation.elsewhere()
         {
@@ -400,6 +412,12 @@ impl Explanation {
 impl Token {
     pub(super) const fn new(document: Arc<Document>, span: Span, kind: OccurrenceKind) -> Self {
         Self { document, span, kind, syntax: OnceLock::new() }
+    }
+
+    /// Whether it is a name in the program, or all of a string.
+    fn is_whole(&self) -> bool {
+        let is_string = self.kind == OccurrenceKind::String;
+        self.kind.is_token() || is_string && is_quoted(&self.document.text, &self.span)
     }
 
     /// Reads its syntax from a tree of its file, so that the file need not be parsed again for it.

@@ -44,6 +44,8 @@ pub(super) struct SearchedSymbol {
     pub(super) is_property: bool,
     /// Whether it is a pytest fixture.
     pub(super) is_fixture: bool,
+    /// Whether it is a hook, which plugins implement and pluggy calls by name.
+    pub(super) is_hook: bool,
     /// Whether a stub of the workspace has its name.
     pub(super) is_in_stubs: bool,
     /// The dotted names of the modules that define it.
@@ -87,6 +89,7 @@ impl SearchedSymbol {
             is_function: false,
             is_property: false,
             is_fixture: false,
+            is_hook: false,
             is_in_stubs: false,
             modules: BTreeSet::new(),
         };
@@ -110,6 +113,7 @@ impl SearchedSymbol {
                 self.is_function |= defined.kind.is_function();
                 self.is_property |= defined.kind == DefinitionKind::Property;
                 self.is_fixture |= defined.kind.is_function() && is_fixture(&defined.decorators);
+                self.is_hook |= defined.kind.is_function() && is_hook(&defined.name, &defined.decorators);
             }
         }
         let Some((path, offset)) = sites.into_iter().next() else { return };
@@ -149,4 +153,14 @@ pub(in crate::engine) fn is_fixture(decorators: &[String]) -> bool {
     decorators
         .iter()
         .any(|decorator| decorator.rsplit('.').next().is_some_and(|last| last.ends_with("fixture")))
+}
+
+/// Whether a function is a hook: pytest's begin with `pytest_`, and the projects that use pluggy mark theirs, `@hookimpl`,
+/// `@hookspec`.
+pub(in crate::engine) fn is_hook(name: &str, decorators: &[String]) -> bool {
+    let is_marker = |decorator: &String| {
+        let last = decorator.rsplit('.').next().unwrap_or_default();
+        last.ends_with("hookimpl") || last.ends_with("hookspec")
+    };
+    decorators.iter().any(is_marker) || (name.starts_with("pytest_") && !is_fixture(decorators))
 }

@@ -78,7 +78,12 @@ pub(super) async fn rename_module(
     check_completeness(cx, &mut checks, &rewrites, &decided);
     let edit = workspace_edit(cx, &moved, &rewrites, &decided);
     let mut residue = mentions(cx, &moved, &rewrites);
-    residue::add_documents(cx.settings, cx.state, &mut residue, &moved.names.old, &edit).await?;
+    // In documents a module is named by its path, too.
+    let path = moved.names.old.replace('.', "/");
+    let names = std::iter::once(&moved.names.old).chain((path != moved.names.old).then_some(&path));
+    for name in names {
+        residue::add_documents(cx.settings, cx.state, &mut residue, name, &edit).await?;
+    }
     let plan =
         planning::plan(cx, &mut checks, cx.locations.server_unit, &|planner| planner.workspace_edit(&edit))?;
     let planned = plan.unwrap_or_default();

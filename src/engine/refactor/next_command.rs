@@ -29,10 +29,13 @@ pub(super) fn next_command(request: &Request, server: Option<&str>, more: &[&str
     words.extend(options.agree.map(|server| format!("--agree {server}")));
     add_guards(&mut words, &options.guards);
     for &word in more {
-        // Everywhere, and not only elsewhere.
-        words.retain(|known| {
-            known != word && !(word == "--allow-dirty" && known == "--allow-dirty=elsewhere")
-        });
+        // Everywhere, and not only elsewhere; what cannot be included is left.
+        let replaced = match word {
+            "--allow-dirty" => "--allow-dirty=elsewhere",
+            "--exclude unresolved" => "--include unresolved",
+            _ => word,
+        };
+        words.retain(|known| known != word && known != replaced);
         words.push(word.to_owned());
     }
     words.extend(request.options.apply.then(|| "--apply".to_owned()));

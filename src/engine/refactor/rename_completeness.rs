@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::collision::Renaming;
 use super::decisions::OpenPlace;
 use super::family::DefinitionSite;
-use super::{built_names, fixtures, mangling, spelled};
+use super::{built_names, mangling, pytest, spelled};
 use crate::engine::context::RequestContext;
 use crate::engine::occurrences::{Explained, Token, offset_of};
 use crate::model::facts::UseProvenance;
@@ -64,10 +64,10 @@ pub(super) fn open_places(
     places.retain(|place| {
         !renaming.is_edited(&place.document.path, place.span.start) && seen.insert(place.at.clone())
     });
-    // The parameter itself is renamed; what pytest passes keeps its name.
-    places.extend(fixtures::own_parameter(renaming).map(|(document, span)| {
+    // The definition itself is renamed; what pytest passes or calls keeps its name.
+    places.extend(pytest::own_name(renaming).map(|(document, span, why)| {
         let at = cx.locations.span(&document, span.clone()).2;
-        OpenPlace { document, span, at, why: "pytest passes it by name", new_text: None }
+        OpenPlace { document, span, at, why, new_text: None }
     }));
     // One that the caller includes is renamed already, with its references.
     places.extend(stand_ins.iter().map(|(document, offset)| {

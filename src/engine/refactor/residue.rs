@@ -64,8 +64,10 @@ pub(super) async fn add_documents(
     }
     let count = u32::try_from(found.len()).unwrap_or(u32::MAX);
     residue.count += count;
-    residue.kinds.insert(KIND.to_owned(), count);
-    for (path, line, column) in found.into_iter().take(MAX_LISTED) {
+    let kind = residue.kinds.entry(KIND.to_owned()).or_default();
+    let listed = MAX_LISTED.saturating_sub(*kind as usize);
+    *kind += count;
+    for (path, line, column) in found.into_iter().take(listed) {
         let at = format!("{}@L{line}:C{column}", DocUri::Workspace(path));
         residue.items.push(Occurrence { at, kind: KIND.to_owned(), preview: None });
     }

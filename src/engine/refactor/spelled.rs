@@ -10,7 +10,7 @@ use crate::engine::context::RequestContext;
 use crate::engine::occurrences::{Explained, offset_of};
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
-use crate::python::occurrences::{OccurrenceKind, occurrences};
+use crate::python::occurrences::{OccurrenceKind, is_quoted, occurrences};
 use crate::python::outline::{Outline, Span};
 use crate::python::usage::{StringUse, Usage};
 use crate::workspace::files::{Document, Files as _};
@@ -94,8 +94,9 @@ impl<'s> StringSearch<'s> {
         let text = &document.text;
         let mut is_looking_up: Option<Option<Reason>> = None;
         let mut reason = |span: &Span| {
-            if let Some(dotted) = dotted(text, span) {
-                return self.is_full_name(&dotted).then_some(FULL_NAME);
+            let dotted = dotted(text, span);
+            if !dotted.is_empty() {
+                return dotted.iter().any(|name| self.is_full_name(name)).then_some(FULL_NAME);
             }
             if !is_quoted(text, span) {
                 let is_key = self.with_keys.contains(&document.path) && is_placeholder(text, span);
@@ -138,19 +139,20 @@ fn is_quote(c: char) -> bool {
     c == '"' || c == '\''
 }
 
-/// Whether a name is all that a string holds.
-fn is_quoted(text: &str, span: &Span) -> bool {
-    text[..span.start].ends_with(is_quote) && text[span.end..].starts_with(is_quote)
-}
-
-/// The parts of a dotted name up to a word in it, if the name is all that a string holds: `pkg.mod.name`, `pkg.mod:name.more`.
-fn dotted<'t>(text: &'t str, word: &Span) -> Option<Vec<&'t str>> {
+/// The dotted names up to a word in them that a string may hold, by their parts: all of it, as `pkg.mod.name` and
+/// `pkg.mod:name.more`, or what is after a colon, as in the filter of warnings `error:message:pkg.name`.
+fn dotted<'t>(text: &'t str, word: &Span) -> Vec<Vec<&'t str>> {
     let is_part = |c: char| c == '.' || c == ':' || c == '_' || unicode_ident::is_xid_continue(c);
-    let start = text[..word.start].rfind(|c| !is_part(c)).map(|at| at + 1)?;
-    let end = word.end + text[word.end..].find(|c| !is_part(c))?;
-    let is_whole = text[..start].ends_with(is_quote) && text[end..].starts_with(is_quote);
-    let parts: Vec<&str> = text[start..word.end].split(['.', ':']).collect();
-    (is_whole && parts.len() > 1 && parts.iter().all(|part| !part.is_empty())).then_some(parts)
+    let Some(start) = text[..word.start].rfind(|c| !is_part(c)).map(|at| at + 1) else { return Vec::new() };
+    let end = text[word.end..].find(|c| !is_part(c)).map(|length| word.end + length);
+    if !end.is_some_and(|end| text[end..].starts_with(is_quote)) {
+        return Vec::new();
+    }
+    let found = &text[start..word.end];
+    let whole = text[..start].ends_with(is_quote).then(|| found.split(['.', ':']).collect());
+    let after_colon = found.rsplit_once(':').map(|(_, name)| name.split('.').collect());
+    let is_name = |parts: &Vec<&str>| parts.len() > 1 && parts.iter().all(|part| !part.is_empty());
+    whole.into_iter().chain(after_colon).filter(is_name).collect()
 }
 
 /// Whether a word is a placeholder: `%(word)s`, `{word}`, `{word!r}`.
@@ -209,14 +211,19 @@ mod tests {
     #[test]
     fn dotted_names_in_strings() {
         for (text, expected) in [
-            ("x = 'pkg.mod.name'", Some(vec!["pkg", "mod", "name"])),
-            ("x = \"pkg.mod:name\"", Some(vec!["pkg", "mod", "name"])),
-            ("x = 'pkg.name.more'", Some(vec!["pkg", "name"])),
-            ("x = 'name.more'", None),
-            ("x = 'see pkg.name'", None),
-            ("x = '.name'", None),
+            ("x = 'pkg.mod.name'", vec!["pkg.mod.name"]),
+            ("x = \"pkg.mod:name\"", vec!["pkg.mod.name"]),
+            ("x = 'pkg.name.more'", vec!["pkg.name"]),
+            ("x = 'error::pkg.name'", vec!["pkg.name"]),
+            ("x = 'ignore:no more:pkg.name'", vec!["pkg.name"]),
+            ("x = 'error:more:pkg.name'", vec!["error.more.pkg.name", "pkg.name"]),
+            ("x = 'name.more'", vec![]),
+            ("x = 'see pkg.name'", vec![]),
+            ("x = '.name'", vec![]),
         ] {
-            assert_eq!(dotted(text, &at(text, "name")), expected, "{text}");
+            let found: Vec<String> =
+                dotted(text, &at(text, "name")).iter().map(|parts| parts.join(".")).collect();
+            assert_eq!(found, expected, "{text}");
         }
     }
 

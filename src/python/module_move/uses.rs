@@ -115,14 +115,10 @@ impl Rewriter<'_> {
             self.found.open.push((node.byte_range(), last(&new).to_owned()));
             return;
         }
-        // A string of dots is hardly the name of a package.
-        if content.starts_with('.') && content.trim_start_matches('.').is_empty() {
-            return;
-        }
-        if content.starts_with('.') {
-            // A name relative to the package of the file, as `import_module` takes it.
-            let level = content.bytes().take_while(|byte| *byte == b'.').count();
-            let absolute = join(&up(&self.package, level - 1), &content[level..]);
+        if let Some(name) = relative_name(content) {
+            // As `import_module` takes it.
+            let level = content.len() - name.len();
+            let absolute = join(&up(&self.package, level - 1), name);
             if absolute == old || absolute.starts_with(&format!("{old}.")) {
                 let renamed = self.relative(level, &self.moved.renamed(&absolute));
                 self.found.open.push((node.byte_range(), renamed));
@@ -169,6 +165,13 @@ impl Rewriter<'_> {
             && parent(&self.moved.new) == parent(&self.moved.old)
             && is_in_all(node, self.text)
     }
+}
+
+/// The name after the dots of a string that is the name of a module relative to a package. Dots alone are hardly one.
+fn relative_name(content: &str) -> Option<&str> {
+    let name = content.trim_start_matches('.');
+    let is_part = |part: &str| !part.is_empty() && part.chars().all(|c| c == '_' || c.is_alphanumeric());
+    (name.len() < content.len() && name.split('.').all(is_part)).then_some(name)
 }
 
 /// Whether a string is the first argument of a function that imports what it names.

@@ -288,3 +288,30 @@ fn a_folder_is_moved_by_its_path() {
     assert_eq!(mixed.code, Some(2), "{mixed}");
     assert!(mixed.stderr.contains("give both as files, PATH.py, or both as folders"), "{mixed}");
 }
+
+#[test]
+fn texts_that_are_no_names_of_modules() {
+    let project = Project::parse(
+        "\
+//- /pkg/__init__.py
+//- /pkg/old.py
+x = 1
+//- /pkg/use.py
+from importlib import import_module
+from pkg.old import x
+print(f'{x}. old', '. old', '..', '.old')
+import_module('.old', 'pkg')
+//- /pyproject.toml
+[tool.x]
+exclude = ['/src/pkg/old.py', 'pkg/older.py']
+",
+    );
+    let repository = Repository::new(&project);
+    let bundle = repository.plan(&["rename", "py://pkg.old", "pkg.new"]);
+    let open = bundle["facts"]["completeness"]["unresolved"]["items"].as_array().unwrap();
+    let open: Vec<&str> = open.iter().map(|item| item["at"].as_str().unwrap()).collect();
+    assert_eq!(open, ["pkg/use.py@L3:C36", "pkg/use.py@L4:C16"]);
+    let mentions = bundle["edits"]["residue"]["items"].as_array().unwrap();
+    let mentions: Vec<&str> = mentions.iter().map(|item| item["at"].as_str().unwrap()).collect();
+    assert_eq!(mentions, ["pyproject.toml@L2:C18"]);
+}

@@ -62,6 +62,33 @@ def test_load(monkeypatch):
 }
 
 #[test]
+fn attributes_of_modules_that_other_files_import() {
+    let project = Project::parse(
+        "\
+//- /pkg/__init__.py
+from pkg.tools import run as run
+//- /pkg/tools.py
+from pkg._compat import load
+def run() -> int: return load()
+//- /pkg/_compat.py
+def load() -> int: return 1
+//- /test_tools.py
+import pkg
+
+def test_load(monkeypatch, other):
+    monkeypatch.setattr(pkg._compat, 'load', lambda: 3)
+    monkeypatch.setattr(other._compat, 'load', lambda: 3)
+",
+    );
+    let repository = Repository::new(&project);
+    let rename = ["rename", "py://pkg._compat#load", "fetch"];
+    assert_eq!(open_places(&repository, &rename), ["test_tools.py@L4:C39"]);
+    let (_, written) = repository.plan_apply_undo(&[&rename[..], &["--include", "unresolved"]].concat());
+    let test = text(&written, "test_tools.py");
+    assert!(test.contains("(pkg._compat, 'fetch'") && test.contains("(other._compat, 'load'"), "{test}");
+}
+
+#[test]
 fn slots() {
     let project = Project::parse(
         "\
@@ -107,11 +134,18 @@ SHORT = \"pkg:Filter\"
 SEEN = 'pkg.filters.Filter.seen'
 MISSING = 'pkg.nothing.Filter'
 TEXT = 'see pkg.filters.Filter'
+IGNORE = ['error::pkg.Filter', 'ignore:old and:pkg.filters.Filter']
 ",
     );
     let repository = Repository::new(&project);
     let rename = ["rename", "py://pkg.filters#Filter", "Sieve"];
-    let places = ["pkg/settings.py@L1:C23", "pkg/settings.py@L2:C14", "pkg/settings.py@L3:C21"];
+    let places = [
+        "pkg/settings.py@L1:C23",
+        "pkg/settings.py@L2:C14",
+        "pkg/settings.py@L3:C21",
+        "pkg/settings.py@L6:C23",
+        "pkg/settings.py@L6:C60",
+    ];
     assert_eq!(open_places(&repository, &rename), places);
     let seen = open_places(&repository, &["rename", "py://pkg.filters#Filter.seen", "has_seen"]);
     assert_eq!(seen, ["pkg/settings.py@L3:C28"]);

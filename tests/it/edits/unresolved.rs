@@ -297,3 +297,47 @@ class Other:
     assert_eq!(check["locations"], serde_json::json!(["lid.py@L3:C40"]));
     repository.plan_apply_undo(&["rename", "lid.py:5:38", "__mine"]);
 }
+
+#[test]
+fn hooks_of_plugins() {
+    let project = Project::parse(
+        "\
+//- /hooks.py
+from marks import hookspec
+
+def pytest_started(item: object) -> None: ...
+
+@hookspec
+def stopped() -> None: ...
+
+def plain() -> None: ...
+//- /marks.py
+def hookspec(f): return f
+def hookimpl(f): return f
+//- /plugin.py
+from marks import hookimpl
+
+def pytest_started(item): return None
+
+class Plugin:
+    @hookimpl
+    def stopped(self): return None
+    def plain(self): return None
+//- /manager.py
+class Relay:
+    def __getattr__(self, name: str): ...
+
+def run(relay: Relay) -> None:
+    relay.pytest_started(item=1)
+    getattr(relay, 'stopped')()
+",
+    );
+    let repository = Repository::new(&project);
+    let open = unresolved(&repository, "py://hooks#pytest_started", "pytest_begun");
+    assert_eq!(open, ["manager.py@L5:C11", "plugin.py@L3:C5", "hooks.py@L3:C5"]);
+    let open = unresolved(&repository, "py://hooks#stopped", "ended");
+    assert_eq!(open, ["plugin.py@L7:C9", "manager.py@L6:C21", "hooks.py@L6:C5"]);
+    let open = unresolved(&repository, "plugin.py:3:20", "node");
+    assert_eq!(open, ["manager.py@L5:C26", "plugin.py@L3:C20"]);
+    repository.plan_apply_undo(&["rename", "py://hooks#plain", "simple"]);
+}
