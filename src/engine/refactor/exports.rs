@@ -104,7 +104,7 @@ fn sorted_entries(text: &str, entries: &[ExportedName], old: &str, new: &str) ->
 }
 
 /// Removes the text edits of a file inside a range.
-fn remove_within(edit: &mut WorkspaceEdit, cx: &RequestContext<'_>, path: &AbsPath, range: Range) {
+pub(super) fn remove_within(edit: &mut WorkspaceEdit, cx: &RequestContext<'_>, path: &AbsPath, range: Range) {
     let root = cx.state.inputs.snapshot.root();
     let is_it = |uri: &str| {
         crate::edit::target::of_uri(root, uri).is_ok_and(|found| root.join(found.as_str()) == *path)

@@ -20,6 +20,7 @@ mod dependents;
 mod diagnostic_changes;
 mod early;
 mod exports;
+mod fallbacks;
 mod family;
 mod filters;
 mod guards;

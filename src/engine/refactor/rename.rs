@@ -12,6 +12,7 @@ use super::collision::{self, Renaming};
 use super::decisions::{DecidedPlaces, OpenPlace, decide};
 use super::dependents::{EditKind, affected};
 use super::exports::{ReorderedExports, keep_order, with_entry_points};
+use super::fallbacks::with_aliases;
 use super::family::{DefinitionSite, around_all, family};
 use super::module::rename_module;
 use super::rename_completeness::{open_places, reasons};
@@ -120,7 +121,9 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
     let decided = decide(cx, open, &certain)?;
     let edit = with_places(cx, edit, &decided.included, &renaming);
     let edit = with_entry_points(cx, edit, &renaming);
-    let (edit, reordered) = keep_order(cx, edit, old, new);
+    let (edit, mut reordered) = keep_order(cx, edit, old, new);
+    let (edit, aliased) = with_aliases(cx, edit, &renaming);
+    reordered.extend(aliased);
     let splices = splices_by_file(cx, &edit);
     let renaming = Renaming { splices: &splices, ..renaming };
     check_completeness(cx, &mut checks, verdict, &references, &decided, added);

@@ -1,6 +1,6 @@
 //! Successful renames: of everything that has a name, in files of every kind, with no other change.
 
-use super::{Repository, SHOP};
+use super::{Repository, SHOP, failed};
 use crate::support::Project;
 
 fn text(files: &std::collections::BTreeMap<String, Vec<u8>>, name: &str) -> String {
@@ -104,4 +104,59 @@ fn prepare_rename_returns_the_name() {
     let bundle = shop.env.lanser(["prepare-rename", "py://shop.stock#total", "--json"]).answer();
     assert_eq!(bundle["facts"]["renamable"]["name"], "total");
     shop.env.lanser(["prepare-rename", "shop/stock.py:3:1", "--json"]).error(3, "E/NOT_FOUND");
+}
+
+/// The other module keeps its name: only the name that the file binds changes.
+#[test]
+fn imports_with_a_fallback() {
+    let project = Project::parse(
+        "\
+//- /made.py
+try:
+    from lib import make
+except ImportError:
+    def make() -> int: return 1
+
+def run() -> int: return make()
+//- /written.py
+try:
+    from json import dumps
+except ImportError:
+    def dumps(x: object) -> str: return ''
+try:
+    from made import run
+except ImportError:
+    def run() -> int: return 2
+
+dumps(1)
+//- /use.py
+from made import make
+from written import dumps, run
+make(), dumps(1), run()
+",
+    );
+    for server in ["pyright", "ty"] {
+        let repository = Repository::new(&project);
+        let rename = |args: &[&str]| {
+            let (_, files) = repository.plan_apply_undo(&[args, &["--server", server]].concat());
+            files
+        };
+        let files = rename(&["rename", "py://made#make", "build"]);
+        let made = text(&files, "made.py");
+        assert!(
+            made.contains("import make as build\n")
+                && made.contains("def build()")
+                && made.contains("build()\n"),
+            "{server}: {made}"
+        );
+        assert!(text(&files, "use.py").starts_with("from made import build\n"), "{server}");
+        // Pyright finds the symbol only in the other module, and offers no rename.
+        let bundle = repository.plan(&["rename", "written.py:4:9", "write", "--server", server]);
+        let refused: &[&str] = if server == "pyright" { &["prepareRename"] } else { &[] };
+        assert_eq!(failed(&bundle), refused, "{server}");
+        let diff = bundle["edits"]["diff"].as_str().unwrap();
+        for line in ["+    from json import dumps as write\n", "+write(1)\n", "+make(), write(1), run()\n"] {
+            assert!(diff.contains(line), "{server}: {diff}");
+        }
+    }
 }
