@@ -10,8 +10,9 @@ use super::bases::{ClassRef, is_typing_form};
 use super::class_heads::{ClassHeads, HEADS, words_of};
 use super::lookup::{Lookup, NameTarget, SourceFile, Trail};
 use super::modules::{ImportRoots, Module, ModuleOrigin};
-use super::outline::{Definition, DefinitionKind, Span};
+use super::outline::{Definition, DefinitionKind, Imported, Span};
 use super::roles::parameters_of;
+use super::stdlib::{is_builtin, is_stdlib};
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files};
 
@@ -336,14 +337,16 @@ impl<'f> Classes<'f> {
     }
 
     /// Whether a class may be a structural type, whose name does not decide what fits it: a protocol or a TypedDict. A base that
-    /// is not found may be anything.
+    /// is not found may be anything, unless it is of the standard library, of which not every server brings the stubs.
     #[must_use]
     pub fn may_be_structural(&self, class: &Class) -> bool {
         let is_nominal_form = |name: &str| matches!(name, "Generic" | "NamedTuple");
         let is_unknown = |class: &Class| {
             let unknown = self.lookup.unknown_bases(&class.source, class.index);
-            let mut unknown = unknown.iter().filter_map(|base| base.rsplit('.').next());
-            !class.definition().other_bases.is_empty() || unknown.any(|base| !is_nominal_form(base))
+            let is_nominal = |base: &String| {
+                base.rsplit('.').next().is_some_and(is_nominal_form) || is_of_stdlib(class, base)
+            };
+            !class.definition().other_bases.is_empty() || !unknown.iter().all(is_nominal)
         };
         let forms = |class: &Class| {
             let mut forms = self.lookup.typing_forms(&class.source, class.index);
@@ -502,6 +505,22 @@ impl<'f> Classes<'f> {
 impl From<Class> for ClassRef {
     fn from(class: Class) -> Self {
         (class.source, class.index)
+    }
+}
+
+/// Whether the base of a class is a class of the standard library, by the names that its file binds.
+fn is_of_stdlib(class: &Class, base: &str) -> bool {
+    let outline = &class.source.outline;
+    let first = base.split('.').next().unwrap_or_default();
+    let is_defined = outline.definitions.iter().any(|definition| definition.name == first);
+    let mut imports = outline.imports.iter().filter(|import| import.bound == first).peekable();
+    let has_star = || outline.imports.iter().any(|import| import.what == Imported::Star);
+    // What these modules have may be a form of type, or a protocol.
+    let is_nominal = |module: &str| is_stdlib(module) && !matches!(module, "typing" | "_typeshed");
+    match imports.peek() {
+        _ if is_defined => false,
+        Some(_) => imports.all(|import| import.level == 0 && is_nominal(&import.module)),
+        None => is_builtin(base) && !has_star(),
     }
 }
 

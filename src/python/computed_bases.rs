@@ -336,4 +336,23 @@ mod tests {
             assert_eq!(found, [(true, true), (true, true), (true, true), (false, false), (true, true)]);
         }
     }
+
+    #[test]
+    fn bases_of_the_standard_library_without_its_stubs() {
+        for (text, is_structural) in [
+            ("class C(type): ...", false),
+            ("import unittest as u\nclass C(u.TestCase): ...", false),
+            ("from collections import OrderedDict\nclass B(OrderedDict): ...\nclass C(B): ...", false),
+            ("from typing import Hashable\nclass C(Hashable): ...", true),
+            ("from lib import Base\nclass C(Base): ...", true),
+            ("from lib import *\nclass C(type): ...", true),
+            ("class C(Missing): ...", true),
+        ] {
+            let files = MemoryFiles::new([("/w/m.py", text)]);
+            let roots = ImportRoots::of_folder(path("/w"));
+            let classes = Classes::new(&files, &roots);
+            let class = classes.class_named(&path("/w/m.py"), "C").unwrap();
+            assert_eq!(classes.may_be_structural(&class), is_structural, "{text}");
+        }
+    }
 }

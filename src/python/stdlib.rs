@@ -23,6 +23,22 @@ tracemalloc tty turtle turtledemo types typing unicodedata unittest urllib uu uu
 wave weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib \
 zoneinfo";
 
+/// What `dir(builtins)` lists on Python 3.13, dunders left out.
+const BUILTINS: &str = "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError \
+BrokenPipeError BufferError BytesWarning ChildProcessError ConnectionAbortedError ConnectionError ConnectionRefusedError \
+ConnectionResetError DeprecationWarning EOFError Ellipsis EncodingWarning EnvironmentError Exception ExceptionGroup \
+FileExistsError FileNotFoundError FloatingPointError FutureWarning GeneratorExit IOError ImportError ImportWarning \
+IndentationError IndexError InterruptedError IsADirectoryError KeyError KeyboardInterrupt LookupError MemoryError \
+ModuleNotFoundError NameError NotADirectoryError NotImplemented NotImplementedError OSError OverflowError \
+PendingDeprecationWarning PermissionError ProcessLookupError PythonFinalizationError RecursionError ReferenceError \
+ResourceWarning RuntimeError RuntimeWarning StopAsyncIteration StopIteration SyntaxError SyntaxWarning SystemError \
+SystemExit TabError TimeoutError TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError \
+UnicodeTranslateError UnicodeWarning UserWarning ValueError Warning ZeroDivisionError abs aiter all anext any ascii bin \
+bool breakpoint bytearray bytes callable chr classmethod compile complex copyright credits delattr dict dir divmod \
+enumerate eval exec exit filter float format frozenset getattr globals hasattr hash help hex id input int isinstance \
+issubclass iter len license list locals map max memoryview min next object oct open ord pow print property quit range \
+repr reversed round set setattr slice sorted staticmethod str sum super tuple type vars zip";
+
 /// Whether a dotted name is of a module of the standard library.
 pub(crate) fn is_stdlib(module: &str) -> bool {
     let top = module.split('.').next().unwrap_or_default();
@@ -42,4 +58,9 @@ mod tests {
         );
         assert!(!["", "numpy", "site_packages", "o"].iter().any(|one| is_stdlib(one)));
     }
+}
+
+/// Whether a name is one of `builtins`.
+pub(crate) fn is_builtin(name: &str) -> bool {
+    BUILTINS.split(' ').any(|builtin| builtin == name)
 }

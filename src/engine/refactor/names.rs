@@ -2,6 +2,7 @@
 
 use super::checks::Checks;
 use crate::model::edits::CheckName;
+use crate::python::stdlib::is_builtin;
 use crate::selector::name::is_identifier;
 
 /// Python 3.14's keywords (`keyword.kwlist`).
@@ -13,22 +14,6 @@ const KEYWORDS: [&str; 35] = [
 
 /// `keyword.softkwlist`.
 const SOFT_KEYWORDS: [&str; 4] = ["_", "case", "match", "type"];
-
-/// What `dir(builtins)` lists on Python 3.13, dunders left out.
-const BUILTINS: &str = "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError \
-BrokenPipeError BufferError BytesWarning ChildProcessError ConnectionAbortedError ConnectionError ConnectionRefusedError \
-ConnectionResetError DeprecationWarning EOFError Ellipsis EncodingWarning EnvironmentError Exception ExceptionGroup \
-FileExistsError FileNotFoundError FloatingPointError FutureWarning GeneratorExit IOError ImportError ImportWarning \
-IndentationError IndexError InterruptedError IsADirectoryError KeyError KeyboardInterrupt LookupError MemoryError \
-ModuleNotFoundError NameError NotADirectoryError NotImplemented NotImplementedError OSError OverflowError \
-PendingDeprecationWarning PermissionError ProcessLookupError PythonFinalizationError RecursionError ReferenceError \
-ResourceWarning RuntimeError RuntimeWarning StopAsyncIteration StopIteration SyntaxError SyntaxWarning SystemError \
-SystemExit TabError TimeoutError TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError \
-UnicodeTranslateError UnicodeWarning UserWarning ValueError Warning ZeroDivisionError abs aiter all anext any ascii bin \
-bool breakpoint bytearray bytes callable chr classmethod compile complex copyright credits delattr dict dir divmod \
-enumerate eval exec exit filter float format frozenset getattr globals hasattr hash help hex id input int isinstance \
-issubclass iter len license list locals map max memoryview min next object oct open ord pow print property quit range \
-repr reversed round set setattr slice sorted staticmethod str sum super tuple type vars zip";
 
 /// Whether Python gives the name a special meaning, like `__len__`.
 pub(super) fn is_dunder(name: &str) -> bool {
@@ -57,7 +42,7 @@ pub(super) fn check(checks: &mut Checks<'_>, new: &str, is_attribute: bool, mang
         checks.fail(CheckName::Shadowing, format!("`{new}` is a soft keyword"), Vec::new());
     } else if is_dunder(new) {
         checks.fail(CheckName::Shadowing, format!("`{new}` has a special meaning in Python"), Vec::new());
-    } else if !is_attribute && BUILTINS.split(' ').any(|name| name == new) {
+    } else if !is_attribute && is_builtin(new) {
         checks.fail(CheckName::Shadowing, format!("`{new}` would hide the builtin"), Vec::new());
     } else if !mangled_places.is_empty() {
         let wrong = "Python mangles names that begin with `__` with the name of the class, so that it would be several names";

@@ -91,18 +91,21 @@ fn below_nominal(
             return None;
         }
         let found = classes.subclasses(&class, &|name| files_with(cx, name));
-        let open = files_with_computed_bases(cx);
-        if found.is_cut || !classes.computed_subclasses(&class, &found, &open, None).is_empty() {
+        if found.is_cut {
             return None;
         }
+        let open = files_with_computed_bases(cx);
+        let computed = classes.computed_subclasses(&class, &found, &open, None);
         // A field may be a parameter of a constructor that is made from it.
         if !is_method && !class.is_plain() {
-            if renaming.old.starts_with('_') {
+            if renaming.old.starts_with('_') || !computed.is_empty() {
                 return None;
             }
             constructed.extend(found.classes.iter().chain([&class]).map(|class| class.name().to_owned()));
         }
         below.extend(found.classes.iter().map(|class| class.document().path.clone()));
+        // What may be a subclass is checked as one.
+        below.extend(computed.iter().map(|class| class.document.path.clone()));
     }
     below.extend(passing_on(cx, &constructed)?);
     Some(below)
