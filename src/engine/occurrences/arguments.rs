@@ -231,8 +231,15 @@ impl Explainer<'_> {
             Explanation::Reference(Evidence::rule(provenance))
         } else if let Some(above) = above {
             Explanation::Reference(Evidence::via(UseProvenance::Dispatch, above.id().name))
+        } else if classes.iter().any(is_any) {
+            Explanation::Unresolved("it may be any class".to_owned())
         } else {
             Explanation::Other
         }
     }
+}
+
+/// Whether objects of a class may be of every other, or be other classes.
+fn is_any(class: &Class) -> bool {
+    matches!(class.name(), "object" | "type") && class.id().module == "builtins"
 }

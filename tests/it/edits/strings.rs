@@ -89,6 +89,27 @@ def test_load(monkeypatch, other):
 }
 
 #[test]
+fn attributes_of_any_object() {
+    let project = Project::parse(
+        "\
+//- /queues.py
+class Queue:
+    def ready(self) -> bool: return True
+
+class Other: ...
+
+def check(found: type, thing: object, other: Other) -> bool:
+    return hasattr(found, 'ready') and hasattr(thing, 'ready') and hasattr(other, 'ready')
+",
+    );
+    let repository = Repository::new(&project);
+    for server in ["pyright", "ty"] {
+        let rename = ["rename", "py://queues#Queue.ready", "is_ready", "--server", server];
+        assert_eq!(open_places(&repository, &rename), ["queues.py@L7:C28", "queues.py@L7:C56"], "{server}");
+    }
+}
+
+#[test]
 fn slots() {
     let project = Project::parse(
         "\
