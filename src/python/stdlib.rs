@@ -45,6 +45,11 @@ pub(crate) fn is_stdlib(module: &str) -> bool {
     MODULES.split(' ').any(|name| name == top)
 }
 
+/// Whether a name is one of `builtins`.
+pub(crate) fn is_builtin(name: &str) -> bool {
+    BUILTINS.split(' ').any(|builtin| builtin == name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,9 +63,4 @@ mod tests {
         );
         assert!(!["", "numpy", "site_packages", "o"].iter().any(|one| is_stdlib(one)));
     }
-}
-
-/// Whether a name is one of `builtins`.
-pub(crate) fn is_builtin(name: &str) -> bool {
-    BUILTINS.split(' ').any(|builtin| builtin == name)
 }
