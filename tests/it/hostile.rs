@@ -458,28 +458,6 @@ fn a_named_pipe_in_git_is_bounded_by_the_timeout() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
-fn git_ends_with_a_killed_lanser() {
-    let checkout = Checkout::new();
-    let env = &checkout.env;
-    assert_eq!(env.run("git", ["add", "-A"]).code, Some(0));
-    let commit = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"];
-    assert_eq!(env.run("git", commit).code, Some(0));
-    // Git asks for the attributes of a file that it does not know.
-    env.write("new.py", "x = 1\n");
-    std::fs::create_dir_all(env.file("../.git/info")).unwrap();
-    let attributes = env.file("../.git/info/attributes");
-    let _ = std::fs::remove_file(&attributes);
-    assert_eq!(env.run("mkfifo", [&attributes]).code, Some(0));
-    let running = env.start(["rename", "py://a#f", "g"]);
-    let folder = env.path("").to_str().unwrap().trim_end_matches('/').to_owned();
-    let git_runs = || env.run("pgrep", ["-f", &format!("work-tree={folder}")]).code == Some(0);
-    wait_until("git waits for the pipe", std::time::Duration::from_secs(60), git_runs);
-    running.signal(rustix::process::Signal::KILL);
-    wait_until("git has ended", std::time::Duration::from_secs(10), || !git_runs());
-}
-
-#[test]
 fn a_file_above_the_limits_is_reported_and_the_others_are_searched() {
     let env = TestEnv::pyright(&Project::parse(
         "//- /a.py\ndef ff(): ...\nff()\n//- /b.py\nfrom a import ff\nff()\n//- /pyproject.toml\n",
