@@ -161,7 +161,9 @@ impl Class {
         &self.definition().span
     }
 
-    fn is_object(&self) -> bool {
+    /// Whether it is `object`, from which every class inherits.
+    #[must_use]
+    pub fn is_object(&self) -> bool {
         self.name() == "object" && self.source.module.name == "builtins"
     }
 

@@ -213,12 +213,7 @@ pub fn imports_of(
     };
     let mut found = ModuleImports::default();
     for import in &source.outline.imports {
-        let module = if import.level > 0 {
-            roots.relative(files, import.level, &import.module, file)
-        } else {
-            roots.import(files, &import.module, file)
-        };
-        let Some(module) = module else { continue };
+        let Some(module) = roots.imported(files, import, file) else { continue };
         let submodule = match &import.what {
             Imported::Name(name) => roots.submodule(files, &module, name),
             _ => None,

@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::outline::Import;
 use crate::path::AbsPath;
 use crate::selector::name::is_identifier;
 use crate::workspace::files::{FileKind, Files};
@@ -155,6 +156,15 @@ impl ImportRoots {
             found.retain(|module| module.file().is_some());
         }
         found
+    }
+
+    /// The module that an import statement of a file names.
+    #[must_use]
+    pub fn imported(&self, files: &dyn Files, import: &Import, importer: &AbsPath) -> Option<Module> {
+        match import.level {
+            0 => self.import(files, &import.module, importer),
+            level => self.relative(files, level, &import.module, importer),
+        }
     }
 
     /// The module that `import name` means in a file.

@@ -152,3 +152,45 @@ fn any_choice(value: Node<'_>, is_it: &dyn Fn(Node<'_>) -> bool) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::python::usage::Usage;
+
+    #[test]
+    fn receivers_that_callers_may_replace() {
+        for (text, expected) in [
+            ("def f(x=None):\n    x = x or A()\n    x.§go()", true),
+            ("def f(x=None):\n    x = y = (\n        A()\n    )\n    def g():\n        x.§go()", true),
+            ("def f(x=A()): x.§go()", true),
+            ("def f(x=','): x.§go()", false),
+            ("def f(x): x.§go()", false),
+            ("def f(x: A = None):\n    x = x or A()\n    x.§go()", false),
+            ("def f(x=None):\n    def g(x: A):\n        x = A()\n        x.§go()", false),
+            ("def f():\n    x = A()\n    x.§go()", false),
+            ("def f(x):\n    x == 1\n    h(x=1)\n    x.§go()", false),
+            (
+                "class C:\n    def a(self, x=None): self.x = x if x else A()\n    def b(self): self.x.§go()",
+                true,
+            ),
+            (
+                "class C:\n    def a(self, x): self.x = (x\n        or A())\n    def b(self): self.x.§go()",
+                true,
+            ),
+            (
+                "class C:\n    @d\n    def a(self, x): self.x = self.y = x\n    def b(self): self.y.§go()",
+                true,
+            ),
+            ("class C:\n    def a(self, x): self.x = A(x)\n    def b(self): self.x.§go()", false),
+            (
+                "class C:\n    def a(self, x): self.x = A() if x else B()\n    def b(self): self.x.§go()",
+                false,
+            ),
+            ("class C:\n    def a(self, x): self.x: A = x or A()\n    def b(self): self.x.§go()", false),
+            ("class C:\n    def a(self, x: A): self.x = x or A()\n    def b(self): self.x.§go()", false),
+        ] {
+            let (text, at) = (text.replace('§', ""), text.find('§').unwrap());
+            assert_eq!(Usage::of(&text).receiver(at).unwrap().is_replaceable, expected, "{text}");
+        }
+    }
+}

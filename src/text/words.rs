@@ -4,7 +4,7 @@
 //! (`x: "Model"`) is a reference. Tree-sitter classifies a word later, only in the files that contain it.
 
 /// What a byte can be in a word.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum ByteClass {
     /// No part of one.
     Other,
@@ -14,6 +14,7 @@ enum ByteClass {
     Letter,
 }
 
+/// The class of each byte.
 const CLASSES: [ByteClass; 256] = {
     let mut classes = [ByteClass::Other; 256];
     let mut byte = 0;
@@ -47,11 +48,11 @@ impl<'t> Iterator for Words<'t> {
     // Plain loops: all bytes of all packages pass here, and without optimization adapters take ten times as long.
     fn next(&mut self) -> Option<&'t [u8]> {
         let (bytes, mut at) = (self.bytes, self.at);
-        while at < bytes.len() && CLASSES[bytes[at] as usize] as u8 != ByteClass::Letter as u8 {
+        while at < bytes.len() && !matches!(CLASSES[bytes[at] as usize], ByteClass::Letter) {
             at += 1;
         }
         let start = at;
-        while at < bytes.len() && CLASSES[bytes[at] as usize] as u8 != ByteClass::Other as u8 {
+        while at < bytes.len() && !matches!(CLASSES[bytes[at] as usize], ByteClass::Other) {
             at += 1;
         }
         self.at = at;

@@ -1,6 +1,5 @@
 //! Keyword arguments and strings in brackets: which member they set or read.
 
-use super::classify::ServerQuestion;
 use super::explainer::Explainer;
 use super::symbol::Reach;
 use super::{Evidence, Explanation, Token, offset_of};
@@ -156,12 +155,12 @@ impl Explainer<'_> {
     pub(super) fn subscripted(
         &self,
         token: &Token,
-        question: &ServerQuestion,
+        subject: &Span,
         itself: &Listing<LspLocation>,
         of_type: &Listing<LspLocation>,
     ) -> Explanation {
         if matches!(self.symbol.reach, Reach::Global) {
-            return self.in_module(token, question, itself);
+            return self.in_module(token, subject, itself);
         }
         let is_module = |place: &LspLocation| place.range == crate::text::Range::default();
         if !itself.items.is_empty() && itself.items.iter().all(is_module) {
@@ -181,16 +180,8 @@ impl Explainer<'_> {
     }
 
     /// A name of the module that an expression is: `monkeypatch.setattr(module, "name", …)`.
-    fn in_module(
-        &self,
-        token: &Token,
-        question: &ServerQuestion,
-        itself: &Listing<LspLocation>,
-    ) -> Explanation {
-        if itself.items.is_empty()
-            && let ServerQuestion::Subscripted(module) = question
-            && self.may_be_in(token, module)
-        {
+    fn in_module(&self, token: &Token, subject: &Span, itself: &Listing<LspLocation>) -> Explanation {
+        if itself.items.is_empty() && self.may_be_in(token, subject) {
             return Explanation::Unresolved("a module that the file does not import".to_owned());
         }
         let modules = itself.items.iter().filter(|place| place.range == crate::text::Range::default());
@@ -241,5 +232,5 @@ impl Explainer<'_> {
 
 /// Whether objects of a class may be of every other, or be other classes.
 fn is_any(class: &Class) -> bool {
-    matches!(class.name(), "object" | "type") && class.id().module == "builtins"
+    class.is_object() || class.name() == "type" && class.id().module == "builtins"
 }

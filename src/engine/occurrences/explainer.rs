@@ -113,9 +113,11 @@ impl<'l> Explainer<'l> {
                             listing
                         }
                     };
-                    match of_type {
-                        Some(of_type) => Ok(self.subscripted(token, question, &answer, &of_type.await?)),
-                        None => {
+                    match (question, of_type) {
+                        (ServerQuestion::Subscripted(subject), Some(of_type)) => {
+                            Ok(self.subscripted(token, subject, &answer, &of_type.await?))
+                        }
+                        _ => {
                             let explanation = self.explain(token, question, &answer).await?;
                             self.with_definition(token, explanation, &answer).await
                         }
@@ -391,12 +393,7 @@ impl<'l> Explainer<'l> {
     /// The file of the module that an import names.
     fn module_of(&self, file: &AbsPath, import: &crate::python::outline::Import) -> Option<AbsPath> {
         let (roots, files) = (&self.cx.state.inputs.roots, &self.cx.state.files);
-        let module = if import.level > 0 {
-            roots.relative(files, import.level, &import.module, file)
-        } else {
-            roots.import(files, &import.module, file)
-        };
-        module?.file().cloned()
+        roots.imported(files, import, file)?.file().cloned()
     }
 
     pub(super) fn classes_at<'p>(&self, places: impl IntoIterator<Item = &'p LspLocation>) -> Vec<Class> {

@@ -272,12 +272,8 @@ impl<'p> PytestFiles<'p> {
         let import = outline.imports_of(None).find(|import| import.bound == requested.name)?;
         let Imported::Name(name) = &import.what else { return None };
         let (roots, files) = (&self.cx.state.inputs.roots, &self.cx.state.files);
-        let module = if import.level > 0 {
-            roots.relative(files, import.level, &import.module, path)
-        } else {
-            roots.import(files, &import.module, path)
-        };
-        let from = module?.source.filter(|from| self.cx.state.is_in_workspace(from) && from != path)?;
+        let module = roots.imported(files, import, path)?;
+        let from = module.source.filter(|from| self.cx.state.is_in_workspace(from) && from != path)?;
         let file = self.read(&from)?;
         let fixture =
             file.fixtures.iter().find(|fixture| fixture.function == *name && fixture.class.is_none())?;

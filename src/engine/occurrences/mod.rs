@@ -320,7 +320,7 @@ const NOT_CHECKED: &str = "not checked within the time limit";
 pub(super) const UNKNOWN_RECEIVER: &str = "receiver type unknown";
 
 /// Why an occurrence of the name of a hook is unresolved.
-const HOOK: &str = "plugins implement and call hooks by name";
+pub(super) const CALLED_AS_HOOK: &str = "plugins implement and call hooks by name";
 
 /// Why the member of a class is unresolved that may be a subclass of the symbol's class.
 const COMPUTED_BASE: &str = "a base of its class is computed: it may be an override";
@@ -355,7 +355,9 @@ impl Explained {
         let is_unrelated =
             matches!(explanation, Explanation::Other | Explanation::Defined(_) | Explanation::Text);
         let explanation = match explanation {
-            _ if self.is_hook && is_unrelated && token.is_whole() => Explanation::Unresolved(HOOK.to_owned()),
+            _ if self.is_hook && is_unrelated && token.is_whole() => {
+                Explanation::Unresolved(CALLED_AS_HOOK.to_owned())
+            }
             explanation => explanation,
         };
         if cx.opinions.are_compared()

@@ -192,14 +192,13 @@ impl Explainer<'_> {
     fn of_dynamic_class(&self, class: &Class) -> Option<Explanation> {
         let name = &self.symbol.name;
         let id = class.id();
-        let is_object = |class: &Class| class.name() == "object" && class.id().module == "builtins";
-        if is_object(class) {
+        if class.is_object() {
             return None;
         }
         // `object` has `__getattribute__`, which answers only for the names that there are.
         let order: Vec<Class> = std::iter::once(class.clone())
             .chain(self.classes.ancestors(class))
-            .filter(|class| !is_object(class))
+            .filter(|class| !class.is_object())
             .collect();
         if let Some(first) = order.iter().find(|class| class.has(name)) {
             return Some(self.member_of(first));

@@ -78,10 +78,7 @@ fn may_be_symbol(
         renaming.definitions().any(|(document, at)| document.path == *path && *at == offset)
     };
     let (roots, files) = (&cx.state.inputs.roots, &cx.state.files);
-    let module = match import.level {
-        0 => roots.import(files, &import.module, &document.path),
-        level => roots.relative(files, level, &import.module, &document.path),
-    };
+    let module = roots.imported(files, import, &document.path);
     if let Some(file) = module.as_ref().and_then(|module| module.file()) {
         // In the file itself the name leads to all of its bindings.
         return *file == document.path

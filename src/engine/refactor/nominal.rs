@@ -28,7 +28,8 @@ use crate::workspace::files::{Document, Files as _};
 /// With more installed files in which one of the names is written, they are not read.
 const MAX_CONTAINING: usize = 600;
 
-/// The files of the subclasses, if nothing but these and the files in which one of the names is written can be affected.
+/// The files of the subclasses and of what may be one, if nothing but these and the files in which one of the names is written can be
+/// affected.
 pub(super) async fn files_of_subclasses(
     cx: &RequestContext<'_>,
     renaming: &Renaming<'_>,

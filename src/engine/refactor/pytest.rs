@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::collision::Renaming;
-use crate::engine::occurrences::{is_fixture, is_hook};
+use crate::engine::occurrences::{CALLED_AS_HOOK, is_fixture, is_hook};
 use crate::python::outline::{Outline, Span};
 use crate::python::roles::parameter_at;
 use crate::workspace::files::Document;
@@ -21,7 +21,7 @@ pub(super) fn own_name(renaming: &Renaming<'_>) -> Option<(Arc<Document>, Span, 
         let outline = Outline::parse(&document.text);
         let own = outline.definitions.iter().find(|definition| definition.name_span == span);
         let is_hook = own.is_some_and(|own| own.kind.is_function() && is_hook(&own.name, &own.decorators));
-        is_hook.then_some("plugins implement and call hooks by name")
+        is_hook.then_some(CALLED_AS_HOOK)
     };
     why.map(|why| (document.clone(), span, why))
 }

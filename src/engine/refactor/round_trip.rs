@@ -96,7 +96,7 @@ impl RoundTrip<'_> {
                 CheckName::RoundTrip,
                 format!(
                     "the server reports the same {} for the new name as for the old one",
-                    crate::text::plural(found.len(), "reference")
+                    crate::text::plural(expected.len(), "reference")
                 ),
             );
             return Ok(());
