@@ -64,23 +64,22 @@ struct WordsOfPackages<'s> {
 impl WordsOfPackages<'_> {
     fn files_with(&self, names: &[String]) -> Option<Vec<AbsPath>> {
         let hashes: Vec<u64> = names.iter().map(|name| word_hash(name.as_bytes())).collect();
-        let known = || hashes.iter().map(|hash| self.numbers(*hash)).collect::<Option<Vec<_>>>();
-        let numbers = match known() {
-            Some(numbers) => numbers,
-            // There were too many files.
-            None if self.files() == Some(None) => return None,
-            None => {
-                self.build()?;
-                known()?
-            }
-        };
+        // What can be cached, and what is evicted when, does not change the answer.
+        self.cached(&hashes).unwrap_or_else(|| self.build(&hashes))
+    }
+
+    /// The files with one of the words as the cache has them; `None` if a part that is needed is not cached.
+    #[expect(clippy::option_option, reason = "not known, known to be too many, known")]
+    fn cached(&self, hashes: &[u64]) -> Option<Option<Vec<AbsPath>>> {
+        let numbers: Option<Vec<_>> = hashes.iter().map(|hash| self.numbers(*hash)).collect();
+        let Some(numbers) = numbers else { return (self.files() == Some(None)).then_some(None) };
         let numbers: BTreeSet<FileNumber> = numbers.into_iter().flatten().collect();
         if numbers.is_empty() {
-            return Some(Vec::new());
+            return Some(Some(Vec::new()));
         }
-        let files = self.files().flatten()?;
+        let files = self.files()??;
         let path = |number: FileNumber| AbsPath::new(files.get(number as usize)?).ok();
-        numbers.into_iter().map(path).collect()
+        Some(Some(numbers.into_iter().map(path).collect::<Option<_>>()?))
     }
 
     fn key(&self, part: &str) -> Digest {
@@ -114,7 +113,8 @@ impl WordsOfPackages<'_> {
         )
     }
 
-    fn build(&self) -> Option<()> {
+    /// Makes the index, and returns the files with one of the words. `None` if there are too many files.
+    fn build(&self, hashes: &[u64]) -> Option<Vec<AbsPath>> {
         let put = |part: &str, bytes: &[u8]| {
             self.store.put(&self.group, &self.key(part), |out| out.write_all(bytes));
         };
@@ -129,6 +129,12 @@ impl WordsOfPackages<'_> {
             all.dedup();
             Some(all)
         });
+        // What cannot be read is not known to lack the words.
+        let has = |set: &Option<Vec<u64>>| {
+            set.as_ref().is_none_or(|all| hashes.iter().any(|hash| all.binary_search(hash).is_ok()))
+        };
+        let found =
+            files.iter().zip(&sets).filter(|(_, set)| has(set)).map(|(path, _)| path.clone()).collect();
         let mut parts = vec![Vec::new(); PARTS as usize];
         for (number, set) in sets.into_iter().enumerate() {
             let number = FileNumber::try_from(number).ok()?;
@@ -147,7 +153,7 @@ impl WordsOfPackages<'_> {
         for (number, part) in parts.iter().enumerate() {
             put(&number.to_string(), part);
         }
-        Some(())
+        Some(found)
     }
 }
 
@@ -213,6 +219,18 @@ mod tests {
         assert_eq!(found(&["absent"]), [""; 0]);
         let later = WordsOfPackages { group: Digest::of(b"2"), ..index };
         assert_eq!(later.files_with(&["two".to_owned()]).unwrap().len(), 3);
+        // The list of files alone may be evicted.
+        let list = later.key("files").to_hex();
+        let outer = std::fs::read_dir(root.join("cache/installed").as_path()).unwrap();
+        let groups = outer.flat_map(|outer| std::fs::read_dir(outer.unwrap().path()).unwrap());
+        let removed =
+            groups.filter(|group| std::fs::remove_file(group.as_ref().unwrap().path().join(&list)).is_ok());
+        assert_eq!(removed.count(), 2, "of both states");
+        assert_eq!(later.files_with(&["two".to_owned()]).unwrap().len(), 3);
+        // Nothing can be stored below a file.
+        let nowhere = DiskCache::new(root.join("packages/c.txt"), MAX_BYTES);
+        let unstored = WordsOfPackages { store: &nowhere, ..later };
+        assert_eq!(unstored.files_with(&["two".to_owned()]).unwrap().len(), 3);
         // A part that is gone is made again.
         for group in std::fs::read_dir(root.join("cache/installed").as_path()).unwrap() {
             std::fs::remove_dir_all(group.unwrap().path()).unwrap();
