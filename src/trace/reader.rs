@@ -81,7 +81,7 @@ impl TraceReader {
     /// # Errors
     /// When it cannot be opened.
     pub fn open(path: &AbsPath) -> Result<Self, TraceError> {
-        let file = File::open(path.as_path())?;
+        let file = open_regular(path)?;
         let store =
             TraceBlobs { file: file.try_clone()?, offsets: Mutex::default(), cache: Mutex::default() };
         let length = file.metadata()?.len();
@@ -268,8 +268,7 @@ pub fn step_links(path: &AbsPath) -> io::Result<Vec<StepLink>> {
     const KIND: &[u8] = b",\"seq\":2,\"kind\":\"step\"";
     /// The longest beginning: the number of an operation, and the text around it.
     const PREFIX_BYTES: usize = 64;
-    let (mut file, mut text, mut links) =
-        (BufReader::new(File::open(path.as_path())?), Vec::new(), Vec::new());
+    let (mut file, mut text, mut links) = (BufReader::new(open_regular(path)?), Vec::new(), Vec::new());
     while matches!(read_line(&mut file, MAX_LINE_BYTES, &mut text)?, LineRead::Whole(_)) {
         let beginning = text.get(..PREFIX_BYTES.min(text.len())).unwrap_or_default();
         if !beginning.windows(KIND.len()).any(|part| part == KIND) {
@@ -284,6 +283,15 @@ pub fn step_links(path: &AbsPath) -> io::Result<Vec<StepLink>> {
         }
     }
     Ok(links)
+}
+
+/// Opens a regular file. A trace is read at several places, which a pipe does not allow, and a named pipe without a writer
+/// would be waited for forever.
+fn open_regular(path: &AbsPath) -> io::Result<File> {
+    if !std::fs::metadata(path.as_path())?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    File::open(path.as_path())
 }
 
 fn unsupported_format(format: &str, version: &str) -> String {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::files::read_bytes;
 use super::history::{HistoryError, RevisionFiles, ignore_filter};
@@ -104,12 +105,19 @@ impl FileTree {
         both.filter(|(_, (own, others))| own != others).collect()
     }
 
-    /// Writes the files to an empty folder.
+    /// Writes the files to an empty folder, within a time limit: a folder named by mistake, such as `/`, may hold more than
+    /// anybody wants copied, and a thread that writes cannot be stopped from outside.
     ///
     /// # Errors
-    /// When a file cannot be written.
-    pub fn write_to(&self, folder: &AbsPath) -> std::io::Result<()> {
+    /// When a file cannot be written, or not in time.
+    pub fn write_to(&self, folder: &AbsPath, limit: Duration) -> std::io::Result<()> {
+        let began = Instant::now();
         for (path, bytes) in &self.files {
+            if began.elapsed() > limit {
+                let seconds = limit.as_secs();
+                let message = format!("its {} files were not written within {seconds} s", self.files.len());
+                return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, message));
+            }
             let path = folder.join(path.as_str());
             std::fs::create_dir_all(path.parent().as_path())?;
             std::fs::write(path.as_path(), bytes.as_slice())?;
@@ -163,7 +171,8 @@ mod tests {
         assert_eq!(names, ["a.py", "p/b.pyi", "p/py.typed", "pyrightconfig.json"]);
         let other = tempfile::tempdir().unwrap();
         let other = AbsPath::new(other.path()).unwrap();
-        tree.write_to(&other).unwrap();
+        tree.write_to(&other, Duration::MAX).unwrap();
+        assert!(tree.write_to(&other, Duration::ZERO).is_err());
         let mut copy = FileTree::of_folder(&other);
         assert_eq!(copy, tree);
         copy.files.remove(&WorkspacePath::new("a.py").unwrap());

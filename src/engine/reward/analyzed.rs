@@ -41,7 +41,7 @@ pub(in crate::engine) async fn add_in_tree(
     if with.is_empty() || target.files.is_empty() || cx.state.tape.is_replaying() {
         return add(cx, with, &target, query, locations, found).await;
     }
-    let (tree, temp) = (tree.clone(), cx.settings.temp.clone());
+    let (tree, temp, limit) = (tree.clone(), cx.settings.temp.clone(), cx.settings.timeout);
     let cannot = |error: std::io::Error| {
         let message = format!("cannot write a temporary copy of the workspace: {error}");
         let error = ErrorBody::new(ErrorSymbol::FsPermissions, message);
@@ -51,7 +51,7 @@ pub(in crate::engine) async fn add_in_tree(
         remove_abandoned(&temp);
         let folder = ScratchFolder::new(&temp)?;
         let root = canonical(&folder.code()?);
-        tree.write_to(&root)?;
+        tree.write_to(&root, limit)?;
         Ok((folder, root))
     });
     let (folder, root) = written.await?.map_err(cannot)?;

@@ -210,11 +210,11 @@ async fn answer(
     tree: &Arc<FileTree>,
     request: Request,
 ) -> Result<(Bundle, Option<String>), Failure> {
-    let (temp, files) = (settings.temp.clone(), tree.clone());
+    let (temp, files, limit) = (settings.temp.clone(), tree.clone(), settings.timeout);
     let written = blocking(move || {
         let folder = ScratchFolder::new(&temp)?;
         let root = canonical(&folder.code()?);
-        files.write_to(&root)?;
+        files.write_to(&root, limit)?;
         Ok((folder, root))
     });
     let (_folder, root) = written.await?.map_err(|error: std::io::Error| {

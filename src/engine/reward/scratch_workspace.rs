@@ -45,11 +45,11 @@ impl ScratchTree {
             );
             Failure::reported(error.hint("set TMPDIR to a folder with enough space"))
         };
-        let (temp, files) = (settings.temp.clone(), tree.clone());
+        let (temp, files, limit) = (settings.temp.clone(), tree.clone(), settings.timeout);
         let written = blocking(move || {
             let folder = ScratchFolder::new(&temp)?;
             let root = canonical(&folder.code()?);
-            files.write_to(&root)?;
+            files.write_to(&root, limit)?;
             Ok((folder, root))
         });
         let (folder, root) = written.await?.map_err(cannot)?;

@@ -190,7 +190,7 @@ fn is_json_lines(bytes: &[u8]) -> bool {
     lines.next().is_some_and(is_json) && lines.next().is_some()
 }
 
-/// The JSON files below a folder, sorted.
+/// The JSON files below a folder, sorted. Named pipes and the like, which could be read forever, are not among them.
 fn files_of(path: &AbsPath) -> io::Result<Vec<String>> {
     let mut files = Vec::new();
     let mut folders = vec![path.clone()];
@@ -201,7 +201,9 @@ fn files_of(path: &AbsPath) -> io::Result<Vec<String>> {
             let path = folder.join(&name);
             if entry.file_type()?.is_dir() {
                 folders.push(path);
-            } else if name.ends_with(".json") || name.ends_with(".jsonl") {
+            } else if (name.ends_with(".json") || name.ends_with(".jsonl"))
+                && std::fs::metadata(path.as_path()).is_ok_and(|metadata| metadata.is_file())
+            {
                 files.push(path.to_string());
             }
         }
