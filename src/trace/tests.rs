@@ -75,6 +75,16 @@ fn read(path: &AbsPath) -> (usize, bool) {
 }
 
 #[test]
+fn a_named_pipe_is_refused_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = AbsPath::new(folder.path().join("pipe.trace")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(pipe.as_path()).status().unwrap();
+    assert!(made.success());
+    assert!(TraceReader::open(&pipe).is_err());
+    assert!(super::reader::step_links(&pipe).is_err());
+}
+
+#[test]
 fn operations_are_read_as_they_were_written() {
     let (_folder, path) = trace(3);
     let mut reader = TraceReader::open(&path).unwrap();
