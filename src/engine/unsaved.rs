@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::blocking::blocking;
 use super::failure::{Failure, cancelled};
 use super::instance::Engine;
-use super::reward::ScratchFolder;
+use super::reward::{ScratchFolder, cannot_copy};
 use super::settings::{Progress, Settings};
 use crate::bundle::portable::PathMap;
 use crate::model::bundle::Bundle;
@@ -19,7 +19,7 @@ use crate::model::request::Request;
 use crate::path::{AbsPath, WorkspacePath};
 use crate::text::decode_source;
 use crate::workspace::file_tree::{FileTree, is_server_input};
-use crate::workspace::files::{DiskFiles, canonical};
+use crate::workspace::files::DiskFiles;
 use crate::workspace::server_config::ServerConfig;
 use crate::workspace::snapshot::{ChangeDetection, Snapshot, SnapshotScanner};
 
@@ -127,13 +127,9 @@ impl UnsavedWorkspace {
     }
 
     async fn open(&self) -> Result<WorkspaceCopy, Failure> {
-        let settings = self.settings.clone();
-        let made = blocking(move || {
-            let folder = ScratchFolder::new(&settings.temp)?;
-            let root = canonical(&folder.code()?);
-            Ok::<_, std::io::Error>((folder, root))
-        });
-        let (folder, root) = made.await?.map_err(|error| Failure::reported(cannot_write(&error)))?;
+        // The copy is filled when it is first used.
+        let empty = Arc::new(FileTree::default());
+        let (folder, root) = ScratchFolder::with_copy(&self.settings, &empty, "the workspace").await?;
         let progress: Arc<dyn Progress> = self.settings.progress.clone();
         let engine = Engine::new(Settings {
             root: root.clone(),
@@ -265,8 +261,7 @@ fn remove_empty(root: &AbsPath, file: &AbsPath, kept: &BTreeSet<String>) {
 }
 
 fn cannot_write(error: &std::io::Error) -> ErrorBody {
-    let message = format!("cannot write a temporary copy of the workspace: {error}");
-    ErrorBody::new(ErrorSymbol::FsPermissions, message).hint("set TMPDIR to a folder with enough space")
+    cannot_copy("the workspace", error)
 }
 
 fn not_copied(what: &str) -> ErrorBody {

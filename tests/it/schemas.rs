@@ -58,6 +58,18 @@ fn validating_a_folder_with_a_broken_file_exits_1() {
     let _ = env.lanser(["schema", "validate", "empty"]).failure(3);
 }
 
+#[test]
+fn a_named_pipe_in_a_validated_folder_is_skipped() {
+    let env = TestEnv::new();
+    env.write("kept/good.json", &env.lanser(["locate", "x.py:1:1", "--json"]).stdout);
+    assert!(std::process::Command::new("mkfifo").arg(env.file("kept/pipe.json")).status().unwrap().success());
+    let expected = "1 of 1 valid; 1 file skipped: not documents of lanser\n";
+    for kind in [&[][..], &["--kind", "bundle"]] {
+        let args = ["schema", "validate", "kept"].iter().chain(kind);
+        assert_eq!(env.lanser(args).text(), expected);
+    }
+}
+
 /// The papers' `schema validate-batch fixtures/`, on the fixtures of this repository: bundles, selectors, requests, lines of
 /// batches and traces, among files that are none of these.
 #[test]

@@ -5,17 +5,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::measure::{DiagnosticsByFile, without_spans};
-use super::scratch_folder::{ScratchFolder, remove_abandoned};
+use super::scratch_folder::ScratchFolder;
 use crate::engine::analyze::{self, AnalysisTarget};
-use crate::engine::blocking::blocking;
 use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
 use crate::engine::locations::LocationBuilder;
 use crate::model::analyzer::{AnalyzerKind, SourceReport};
-use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::workspace::file_tree::FileTree;
-use crate::workspace::files::{Document, canonical};
+use crate::workspace::files::Document;
 
 /// Adds the findings of analyzers in files of the request's workspace, as they are on disk.
 pub(in crate::engine) async fn add_on_disk(
@@ -41,20 +39,7 @@ pub(in crate::engine) async fn add_in_tree(
     if with.is_empty() || target.files.is_empty() || cx.state.tape.is_replaying() {
         return add(cx, with, &target, query, locations, found).await;
     }
-    let (tree, temp, limit) = (tree.clone(), cx.settings.temp.clone(), cx.settings.timeout);
-    let cannot = |error: std::io::Error| {
-        let message = format!("cannot write a temporary copy of the workspace: {error}");
-        let error = ErrorBody::new(ErrorSymbol::FsPermissions, message);
-        Failure::reported(error.hint("set TMPDIR to a folder with enough space"))
-    };
-    let written = blocking(move || {
-        remove_abandoned(&temp);
-        let folder = ScratchFolder::new(&temp)?;
-        let root = canonical(&folder.code()?);
-        tree.write_to(&root, limit)?;
-        Ok((folder, root))
-    });
-    let (folder, root) = written.await?.map_err(cannot)?;
+    let (folder, root) = ScratchFolder::with_copy(cx.settings, tree, "the workspace").await?;
     target.root = root;
     let reports = add(cx, with, &target, query, locations, found).await;
     drop(folder);

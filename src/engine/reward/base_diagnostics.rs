@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::editable_installs::reads_live;
 use super::scorer::GIT;
-use super::scratch_folder::{ScratchFolder, remove_abandoned};
+use super::scratch_folder::ScratchFolder;
 use crate::engine::blocking::{blocking, blocking_within};
 use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
@@ -30,7 +30,7 @@ use crate::reward::scope_pin::renamed_files;
 use crate::tape::IoKind;
 use crate::text::decode_source;
 use crate::workspace::file_tree::FileTree;
-use crate::workspace::files::{canonical, read_text};
+use crate::workspace::files::read_text;
 use crate::workspace::history::commit_id;
 
 /// The diagnostics at a base revision.
@@ -105,12 +105,9 @@ async fn measure(
     now: &CurrentFiles,
 ) -> Result<BaseDiagnostics, Failure> {
     cx.settings.progress.step(&format!("the revision {revision} is checked"));
-    let (root, temp) = (cx.settings.root.clone(), cx.settings.temp.clone());
+    let root = cx.settings.root.clone();
     let (revision, all) = (revision.to_owned(), now.all.clone());
-    let tree = blocking_within(cx.settings.timeout, GIT, move || {
-        remove_abandoned(&temp);
-        BaseTree::read(&root, &revision, &all)
-    });
+    let tree = blocking_within(cx.settings.timeout, GIT, move || BaseTree::read(&root, &revision, &all));
     let tree = tree.await?.map_err(Failure::reported)?;
     let commit = tree.commit.clone();
     let Some(request) = base_request(cx.request, &tree, now) else {
@@ -210,18 +207,7 @@ async fn answer(
     tree: &Arc<FileTree>,
     request: Request,
 ) -> Result<(Bundle, Option<String>), Failure> {
-    let (temp, files, limit) = (settings.temp.clone(), tree.clone(), settings.timeout);
-    let written = blocking(move || {
-        let folder = ScratchFolder::new(&temp)?;
-        let root = canonical(&folder.code()?);
-        files.write_to(&root, limit)?;
-        Ok((folder, root))
-    });
-    let (_folder, root) = written.await?.map_err(|error: std::io::Error| {
-        let message = format!("cannot write a temporary copy of the base: {error}");
-        let error = ErrorBody::new(ErrorSymbol::FsPermissions, message);
-        Failure::reported(error.hint("set TMPDIR to a folder with enough space"))
-    })?;
+    let (_folder, root) = ScratchFolder::with_copy(settings, tree, "the base").await?;
     // Scans of a temporary folder are not worth caching; its answer is.
     let scratch_settings = Settings {
         root,

@@ -21,7 +21,7 @@ pub(super) use measure::{
 };
 pub use score::score;
 pub use scorer::ScoreHead;
-pub(super) use scratch_folder::ScratchFolder;
+pub(super) use scratch_folder::{ScratchFolder, cannot_copy};
 pub(super) use scratch_workspace::ScratchWorkspace;
 pub use service::{ScoreLimits, ScoreService};
 pub use source::{StateSource, is_revision};

@@ -7,9 +7,16 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::engine::blocking::blocking;
+use crate::engine::failure::Failure;
+use crate::engine::settings::Settings;
+use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::path::AbsPath;
+use crate::workspace::file_tree::FileTree;
+use crate::workspace::files::canonical;
 
 /// The prefix of the folders' names.
 const PREFIX: &str = "lanser-score-";
@@ -36,7 +43,7 @@ impl ScratchFolder {
     ///
     /// # Errors
     /// If it cannot be created.
-    pub(in crate::engine) fn new(temp: &AbsPath) -> io::Result<Self> {
+    fn new(temp: &AbsPath) -> io::Result<Self> {
         // The code may be private, and the folder for temporary files is shared.
         let private = std::fs::Permissions::from_mode(0o700);
         let folder =
@@ -49,14 +56,45 @@ impl ScratchFolder {
         Ok(Self { folder, _lock: lock })
     }
 
+    /// Writes a state of the code to a new folder, and returns it with the canonical path of the code. Folders that killed
+    /// processes left behind are removed first. `what` names the state in the error: `the workspace`.
+    ///
+    /// # Errors
+    /// If the state cannot be written, or not within the time limit.
+    pub(in crate::engine) async fn with_copy(
+        settings: &Settings,
+        tree: &Arc<FileTree>,
+        what: &str,
+    ) -> Result<(Self, AbsPath), Failure> {
+        let (temp, tree, limit) = (settings.temp.clone(), tree.clone(), settings.timeout);
+        let written = blocking(move || {
+            remove_abandoned(&temp);
+            let folder = Self::new(&temp)?;
+            let root = canonical(&folder.code()?);
+            tree.write_to(&root, limit)?;
+            Ok((folder, root))
+        });
+        written.await?.map_err(|error| Failure::reported(cannot_copy(what, &error)))
+    }
+
     /// The subfolder for the code.
-    pub(in crate::engine) fn code(&self) -> io::Result<AbsPath> {
+    fn code(&self) -> io::Result<AbsPath> {
         AbsPath::new(self.folder.path().join(CODE_NAME)).map_err(|_| io::ErrorKind::InvalidInput.into())
     }
 }
 
+/// The error for a temporary copy that cannot be written.
+pub(in crate::engine) fn cannot_copy(what: &str, error: &io::Error) -> ErrorBody {
+    let hint = match error.kind() {
+        io::ErrorKind::TimedOut => "--timeout gives more time",
+        _ => "set TMPDIR to a folder with enough space",
+    };
+    let message = format!("cannot write a temporary copy of {what}: {error}");
+    ErrorBody::new(ErrorSymbol::FsPermissions, message).hint(hint)
+}
+
 /// Removes the abandoned folders of this user. Errors are ignored. Blocking.
-pub(super) fn remove_abandoned(temp: &AbsPath) {
+fn remove_abandoned(temp: &AbsPath) {
     for entry in std::fs::read_dir(temp.as_path()).into_iter().flatten().flatten() {
         if entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX)) {
             remove_if_abandoned(&entry.path());

@@ -18,12 +18,10 @@ use crate::engine::refactor;
 use crate::engine::request_state::RequestState;
 use crate::engine::settings::Settings;
 use crate::model::environment::Environment;
-use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::tape::Tape;
 use crate::workspace::file_tree::FileTree;
-use crate::workspace::files::canonical;
 
 /// A state of the workspace in a temporary folder, and its inputs. Several servers can work on it.
 pub(super) struct ScratchTree {
@@ -38,21 +36,7 @@ pub(super) struct ScratchTree {
 impl ScratchTree {
     /// Writes a state to a temporary folder and scans it.
     pub(super) async fn write(settings: &Settings, tree: &Arc<FileTree>) -> Result<Self, Failure> {
-        let cannot = |error: std::io::Error| {
-            let error = ErrorBody::new(
-                ErrorSymbol::FsPermissions,
-                format!("cannot write a temporary copy of the workspace: {error}"),
-            );
-            Failure::reported(error.hint("set TMPDIR to a folder with enough space"))
-        };
-        let (temp, files, limit) = (settings.temp.clone(), tree.clone(), settings.timeout);
-        let written = blocking(move || {
-            let folder = ScratchFolder::new(&temp)?;
-            let root = canonical(&folder.code()?);
-            files.write_to(&root, limit)?;
-            Ok((folder, root))
-        });
-        let (folder, root) = written.await?.map_err(cannot)?;
+        let (folder, root) = ScratchFolder::with_copy(settings, tree, "the workspace").await?;
         // Results about a temporary folder are not worth caching.
         let settings = Settings {
             root: root.clone(),

@@ -14,7 +14,6 @@ use tokio::sync::Notify;
 use super::bundle_states::BundleStates;
 use super::measure::DiagnosticsByFile;
 use super::scorer::{GIT, ScoreBase, ScoreHead, Scorer};
-use super::scratch_folder::remove_abandoned;
 use super::scratch_workspace::ScratchTree;
 use super::source::{SourceContext, SourceError, StateSource};
 use crate::bundle::portable::PathMap;
@@ -192,8 +191,6 @@ impl ScoreService {
         tree: Arc<FileTree>,
         with: Vec<AnalyzerKind>,
     ) -> Result<Arc<ScoreBase>, Failure> {
-        let temp = self.settings.temp.clone();
-        blocking(move || remove_abandoned(&temp)).await?;
         let settings = with_interpreter(&self.settings).await?;
         let scratch = Arc::new(ScratchTree::write(&settings, &tree).await?);
         let known = Mutex::new(DiagnosticsByFile::new());

@@ -8,11 +8,10 @@ use super::bundle_states::BundleStates;
 use super::editable_installs::reads_live;
 use super::measure::measured_scope;
 use super::scorer::GIT;
-use super::scratch_folder::remove_abandoned;
 use super::scratch_workspace::ScratchWorkspace;
 use super::service::with_interpreter;
 use crate::bundle::portable::PathMap;
-use crate::engine::blocking::{blocking, blocking_within};
+use crate::engine::blocking::blocking_within;
 use crate::engine::failure::Failure;
 use crate::engine::settings::Settings;
 use crate::model::bundle::Bundle;
@@ -41,8 +40,6 @@ pub async fn supplement(
     if count > MAX_FILES {
         return Err(format!("{count} files are too many to measure for one step; the limit is {MAX_FILES}"));
     }
-    let temp = settings.temp.clone();
-    blocking(move || remove_abandoned(&temp)).await.map_err(message)?;
     let settings = with_interpreter(settings).await.map_err(message)?;
     let bundle_states = BundleStates::scan(&settings).await.map_err(message)?;
     let of_state = async |bundle: &Bundle, files: &BTreeSet<DocUri>| match files.is_empty() {

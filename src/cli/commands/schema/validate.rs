@@ -101,7 +101,9 @@ impl Validation {
         }
         let before = self.results.len();
         for file in files_of(path)? {
-            if self.kind.is_some() || is_document(&file)? {
+            // What is found must not be waited for: a named pipe without a writer never ends.
+            let is_regular = std::fs::metadata(&file)?.is_file();
+            if is_regular && (self.kind.is_some() || is_document(&file)?) {
                 self.file(&file)?;
             } else {
                 self.results.push(ValidationResult {
@@ -190,7 +192,7 @@ fn is_json_lines(bytes: &[u8]) -> bool {
     lines.next().is_some_and(is_json) && lines.next().is_some()
 }
 
-/// The JSON files below a folder, sorted. Named pipes and the like, which could be read forever, are not among them.
+/// The JSON files below a folder, sorted.
 fn files_of(path: &AbsPath) -> io::Result<Vec<String>> {
     let mut files = Vec::new();
     let mut folders = vec![path.clone()];
@@ -201,9 +203,7 @@ fn files_of(path: &AbsPath) -> io::Result<Vec<String>> {
             let path = folder.join(&name);
             if entry.file_type()?.is_dir() {
                 folders.push(path);
-            } else if (name.ends_with(".json") || name.ends_with(".jsonl"))
-                && std::fs::metadata(path.as_path()).is_ok_and(|metadata| metadata.is_file())
-            {
+            } else if name.ends_with(".json") || name.ends_with(".jsonl") {
                 files.push(path.to_string());
             }
         }
