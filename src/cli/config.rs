@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use crate::path::AbsPath;
-use crate::workspace::files::read_bytes;
+use crate::workspace::files::{ReadError, canonical, read_bytes};
 
 /// The settings of a configuration file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -59,6 +59,9 @@ pub(crate) enum ConfigError {
         /// The message of the parser.
         reason: String,
     },
+    /// It exists and cannot be read. Going on without it would lose its guards, such as `deny`.
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
     /// The file of a workspace sets what only the user may set.
     #[error("{path}: a workspace must not set {key:?}")]
     Forbidden {
@@ -83,14 +86,25 @@ struct ToolTables {
 /// The workspace's configuration and its file. `lanser.toml` takes precedence over `pyproject.toml`.
 ///
 /// # Errors
-/// See [`ConfigError`].
+/// See [`ConfigError`]. If the file is a link to outside of the workspace, no line of it is quoted.
 pub(crate) fn of_workspace(root: &AbsPath) -> Result<Option<(AbsPath, FileConfig)>, ConfigError> {
     let own = root.join("lanser.toml");
     let pyproject = root.join("pyproject.toml");
-    let found = if let Some(config) = read::<FileConfig>(&own)? {
+    let parse_error = |path: &AbsPath, error: &toml::de::Error| {
+        let reason = if canonical(path).strip_prefix(&canonical(root)).is_some() {
+            error.to_string()
+        } else {
+            "no valid configuration; the file is a link to outside of the workspace, so its text is not shown"
+                .to_owned()
+        };
+        ConfigError::Syntax { path: path.clone(), reason }
+    };
+    let found = if let Some(text) = read_text(&own)? {
+        let config = toml::from_str(&text).map_err(|error| parse_error(&own, &error))?;
         Some((own, config))
-    } else if read_text(&pyproject).is_some_and(|text| text.contains("lanser")) {
-        read::<Pyproject>(&pyproject)?.and_then(|file| file.tool.lanser).map(|config| (pyproject, config))
+    } else if let Some(text) = read_text(&pyproject)?.filter(|text| text.contains("lanser")) {
+        let file: Pyproject = toml::from_str(&text).map_err(|error| parse_error(&pyproject, &error))?;
+        file.tool.lanser.map(|config| (pyproject, config))
     } else {
         None
     };
@@ -112,18 +126,25 @@ pub(crate) fn of_workspace(root: &AbsPath) -> Result<Option<(AbsPath, FileConfig
 /// # Errors
 /// See [`ConfigError`].
 pub(crate) fn of_user(path: Option<&AbsPath>) -> Result<Option<FileConfig>, ConfigError> {
-    path.map_or(Ok(None), read)
-}
-
-fn read_text(path: &AbsPath) -> Option<String> {
-    read_bytes(path).ok().and_then(|bytes| String::from_utf8(bytes).ok())
-}
-
-fn read<T: for<'de> Deserialize<'de>>(path: &AbsPath) -> Result<Option<T>, ConfigError> {
-    let Some(text) = read_text(path) else { return Ok(None) };
+    let Some(path) = path else { return Ok(None) };
+    let Some(text) = read_text(path)? else { return Ok(None) };
     toml::from_str(&text)
         .map(Some)
         .map_err(|error| ConfigError::Syntax { path: path.clone(), reason: error.to_string() })
+}
+
+/// The text of a file; `None` if there is none.
+fn read_text(path: &AbsPath) -> Result<Option<String>, ConfigError> {
+    let bytes = match read_bytes(path) {
+        Ok(bytes) => bytes,
+        Err(ReadError::Missing { .. }) => return Ok(None),
+        // A folder above is closed, such as HOME of another user. Git takes that for no file, too.
+        Err(_) if std::fs::symlink_metadata(path.as_path()).is_err() => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    String::from_utf8(bytes)
+        .map(Some)
+        .map_err(|_| ConfigError::Syntax { path: path.clone(), reason: "not UTF-8".to_owned() })
 }
 
 #[cfg(test)]
@@ -160,5 +181,33 @@ mod tests {
         }
         let (_keep, root) = workspace(&[("lanser.toml", "timeuot = 3")]);
         assert!(matches!(of_workspace(&root), Err(ConfigError::Syntax { .. })));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_an_error() {
+        let (_keep, root) = workspace(&[]);
+        std::fs::create_dir(root.join("lanser.toml").as_path()).unwrap();
+        assert!(matches!(of_workspace(&root), Err(ConfigError::Unreadable(_))));
+        assert!(matches!(of_user(Some(&root.join("lanser.toml"))), Err(ConfigError::Unreadable(_))));
+        assert!(of_user(Some(&root.join("absent/config.toml"))).unwrap().is_none());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_outside_of_the_workspace_shows_nothing_of_its_target() {
+        let (_keep, elsewhere) =
+            workspace(&[("secret", "lanser hunter2\n"), ("shared.toml", "timeout = 7\n")]);
+        for name in ["lanser.toml", "pyproject.toml"] {
+            let (_keep, root) = workspace(&[]);
+            std::os::unix::fs::symlink(elsewhere.join("secret").as_path(), root.join(name).as_path())
+                .unwrap();
+            let error = of_workspace(&root).unwrap_err();
+            assert!(matches!(error, ConfigError::Syntax { .. }));
+            assert!(!error.to_string().contains("hunter2"), "{error}");
+        }
+        let (_keep, root) = workspace(&[]);
+        let shared = elsewhere.join("shared.toml");
+        std::os::unix::fs::symlink(shared.as_path(), root.join("lanser.toml").as_path()).unwrap();
+        assert_eq!(of_workspace(&root).unwrap().unwrap().1.timeout, Some(7));
     }
 }

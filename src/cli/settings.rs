@@ -315,13 +315,19 @@ fn invalid_choice(option: &str, given: &str, expected: &str) -> ErrorBody {
 }
 
 fn config_error(error: ConfigError) -> ErrorBody {
-    let hint = match &error {
-        ConfigError::Syntax { .. } => {
-            "the keys are server, index-io, absolute, timeout, scope, with, agree, session-idle, session-memory, allow, deny, allow-dirty, deny-apply-on-ambiguous and workspace-jail; the user's file may also have server-command, python and offline"
-        }
-        ConfigError::Forbidden { .. } => {
-            "set it with a flag, LANSER_… in the environment, or in the user's lanser/config.toml"
-        }
+    let (symbol, hint) = match &error {
+        ConfigError::Syntax { .. } => (
+            ErrorSymbol::Usage,
+            "the keys are server, index-io, absolute, timeout, scope, with, agree, session-idle, session-memory, allow, deny, allow-dirty, deny-apply-on-ambiguous and workspace-jail; the user's file may also have server-command, python and offline",
+        ),
+        ConfigError::Unreadable(_) => (
+            ErrorSymbol::FsPermissions,
+            "make it a readable file or remove it: without it, guards that it sets would be lost",
+        ),
+        ConfigError::Forbidden { .. } => (
+            ErrorSymbol::Usage,
+            "set it with a flag, LANSER_… in the environment, or in the user's lanser/config.toml",
+        ),
     };
-    ErrorBody::new(ErrorSymbol::Usage, error.to_string()).hint(hint)
+    ErrorBody::new(symbol, error.to_string()).hint(hint)
 }

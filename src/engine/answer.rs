@@ -385,7 +385,7 @@ impl Engine {
     ) -> Result<(Arc<RequestState>, bool), Failure> {
         let (settings, request, inputs) = (self.settings.clone(), request.clone(), inputs.clone());
         let (limit, tape) = (settings.timeout, self.tape());
-        blocking_within(limit, "the disk or git's folder", move || {
+        blocking_within(limit, move || {
             let state = Arc::new(RequestState::new(&settings, &request, inputs, tape));
             let is_stale = !fresh && state.first_changed_file().is_some();
             (state, is_stale)

@@ -24,11 +24,10 @@ pub(super) fn blocking<T: Send + 'static>(
 /// reading a named pipe in place of a file would block forever.
 pub(super) async fn blocking_within<T: Send + 'static>(
     limit: Duration,
-    what: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
     let Ok(done) = tokio::time::timeout(limit, blocking(work)).await else {
-        let message = format!("{what} did not answer within {} s", limit.as_secs());
+        let message = format!("the disk or git's folder did not answer within {} s", limit.as_secs());
         let hint = "`git status` shows what is wrong; --timeout gives more time";
         return Err(Failure::reported(ErrorBody::new(ErrorSymbol::LsTimeout, message).hint(hint)));
     };

@@ -30,7 +30,7 @@ pub(super) async fn check_files(
     let (transactions, guard) = (settings.transactions(), settings.guard.clone());
     let (changes, policy) = (commit::changes(plan), commit::policy(request));
     let tape = state.tape.clone();
-    let outcome = blocking_within(settings.timeout, "git and the disk", move || {
+    let outcome = blocking_within(settings.timeout, move || {
         let inspect = || {
             let program = GitProgram::find(&search_path, &environment, &checkout, trusted);
             let program = program.map(|program| program.guarded(guard.clone()));

@@ -11,7 +11,6 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::editable_installs::reads_live;
-use super::scorer::GIT;
 use super::scratch_folder::ScratchFolder;
 use crate::engine::blocking::{blocking, blocking_within};
 use crate::engine::context::RequestContext;
@@ -107,7 +106,7 @@ async fn measure(
     cx.settings.progress.step(&format!("the revision {revision} is checked"));
     let root = cx.settings.root.clone();
     let (revision, all) = (revision.to_owned(), now.all.clone());
-    let tree = blocking_within(cx.settings.timeout, GIT, move || BaseTree::read(&root, &revision, &all));
+    let tree = blocking_within(cx.settings.timeout, move || BaseTree::read(&root, &revision, &all));
     let tree = tree.await?.map_err(Failure::reported)?;
     let commit = tree.commit.clone();
     let Some(request) = base_request(cx.request, &tree, now) else {

@@ -32,9 +32,6 @@ use crate::reward::{RewardFormula, scope_pin};
 use crate::workspace::file_tree::FileTree;
 use crate::workspace::files::{FileKind, Files as _};
 
-/// Names the I/O that may time out before a server is used.
-pub(super) const GIT: &str = "git's folder";
-
 /// How often a head is tried again after its server ended.
 const MAX_RESTARTS: u32 = 2;
 
@@ -100,8 +97,7 @@ impl Scorer {
         let base = self.base.clone();
         let (source_context, source, tree) = (source_context.clone(), head.source.clone(), base.tree.clone());
         let made =
-            blocking_within(base.settings.timeout, GIT, move || source.tree(&source_context, Some(&tree)))
-                .await;
+            blocking_within(base.settings.timeout, move || source.tree(&source_context, Some(&tree))).await;
         let made = made.map_err(|failure| failure.into_body(&PathMap::new()))?;
         let after = match made {
             Ok(after) => after,

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::bundle_states::BundleStates;
 use super::measure::DiagnosticsByFile;
-use super::scorer::{GIT, ScoreBase, ScoreHead, Scorer};
+use super::scorer::{ScoreBase, ScoreHead, Scorer};
 use super::scratch_workspace::ScratchTree;
 use super::source::{SourceContext, SourceError, StateSource};
 use crate::bundle::portable::PathMap;
@@ -141,7 +141,7 @@ impl ScoreService {
         let commit = match base {
             StateSource::Revision(name) => {
                 let (root, name) = (self.settings.root.clone(), name.clone());
-                let found = blocking_within(self.settings.timeout, GIT, move || commit_id(&root, &name));
+                let found = blocking_within(self.settings.timeout, move || commit_id(&root, &name));
                 // An error is reported by the attempt to load it.
                 found.await.map_err(failed)?.ok()
             }
@@ -218,7 +218,7 @@ impl ScoreService {
         };
         let context = self.source_context(base).await.map_err(failed)?;
         let source = base.clone();
-        let loaded = blocking_within(self.settings.timeout, GIT, move || source.tree(&context, None));
+        let loaded = blocking_within(self.settings.timeout, move || source.tree(&context, None));
         match loaded.await.map_err(failed)? {
             Ok(tree) => Ok(tree),
             Err(SourceError::NotLoaded(error)) if matches!(base, StateSource::Bundle(_)) => {

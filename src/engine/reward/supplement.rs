@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::bundle_states::BundleStates;
 use super::editable_installs::reads_live;
 use super::measure::measured_scope;
-use super::scorer::GIT;
 use super::scratch_workspace::ScratchWorkspace;
 use super::service::with_interpreter;
 use crate::bundle::portable::PathMap;
@@ -64,7 +63,7 @@ async fn measured(
     let paths: Option<Vec<WorkspacePath>> = files.iter().map(|uri| uri.workspace_path().cloned()).collect();
     let paths = paths.ok_or("some of the files are outside of the workspace")?;
     let (finder, owned) = (bundle_states.clone(), bundle.clone());
-    let tree = blocking_within(settings.timeout, GIT, move || finder.tree(&owned, true)).await;
+    let tree = blocking_within(settings.timeout, move || finder.tree(&owned, true)).await;
     let tree = tree.map_err(|failure| failure.to_string())??;
     let message =
         |failure: Failure| failure.into_body(&PathMap::new().workspace(settings.root.clone())).message;
