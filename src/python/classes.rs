@@ -16,6 +16,9 @@ use super::stdlib::{is_builtin, is_stdlib};
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files};
 
+/// The classes of `enum`.
+const ENUMERATIONS: [&str; 6] = ["Enum", "IntEnum", "StrEnum", "ReprEnum", "Flag", "IntFlag"];
+
 /// The most classes that a search for subclasses returns.
 const MAX_SUBCLASSES: usize = 4_000;
 
@@ -323,6 +326,17 @@ impl<'f> Classes<'f> {
                 .collect(),
             unknown,
         }
+    }
+
+    /// Whether a class is an enumeration of the standard library, whose members are no parameters of a constructor.
+    #[must_use]
+    pub fn is_enumeration(&self, class: &Class) -> bool {
+        let is_of_enum = |class: &Class, base: &String| {
+            let last = base.rsplit('.').next().unwrap_or_default();
+            ENUMERATIONS.contains(&last) && is_of_stdlib(class, base)
+        };
+        let own = std::iter::once(class.clone()).chain(self.ancestors(class));
+        own.into_iter().any(|class| class.definition().bases.iter().any(|base| is_of_enum(&class, base)))
     }
 
     /// Whether a class is a protocol.

@@ -11,6 +11,8 @@ use super::classes::{Class, Classes, Subclasses};
 use super::lookup::{LookupResult, NameTarget, SourceFile, Trail};
 use super::modules::ModuleOrigin;
 use super::outline::Span;
+use super::passed_on::{is_class_passed_on, passes_types_on};
+use super::roles::parameters_of;
 use super::syntax::{children, dotted, parse, preorder, text_of};
 use crate::path::AbsPath;
 use crate::workspace::files::Document;
@@ -133,7 +135,13 @@ impl Classes<'_> {
         names: &BTreeSet<String>,
     ) -> bool {
         let text = source.document.text.get(expression.clone()).unwrap_or_default();
-        if !is_ours(of) || words_of(text).any(|word| names.contains(word)) {
+        if !is_ours(of) {
+            return true;
+        }
+        if !is_of_workspace(source) {
+            return false;
+        }
+        if words_of(text).any(|word| names.contains(word)) {
             return true;
         }
         let Some((function, _)) = text.split_once('(') else { return true };
@@ -167,7 +175,52 @@ impl Classes<'_> {
 
 /// Whether a class is one of the workspace's.
 fn is_ours(class: &Class) -> bool {
-    matches!(class.source.module.origin, ModuleOrigin::Workspace | ModuleOrigin::ExtraPath)
+    is_of_workspace(&class.source)
+}
+
+fn is_of_workspace(source: &SourceFile) -> bool {
+    matches!(source.module.origin, ModuleOrigin::Workspace | ModuleOrigin::ExtraPath)
+}
+
+/// Whether a base of a class may be computed from the class of an object: `type(x)`, `x.__class__`, or the first parameter of a method
+/// around it. All other computed bases are classes that were passed on as objects.
+#[must_use]
+pub fn may_take_type_of_object(class: &ComputedClass) -> bool {
+    let (document, text) = (&class.document, &class.document.text);
+    if passes_types_on(text, document.digest) {
+        return true;
+    }
+    let tree = parse(text);
+    let name = tree.root_node().descendant_for_byte_range(class.span.start, class.span.end);
+    let above: Vec<Node<'_>> = std::iter::successors(name, Node::parent).collect();
+    let made = above.iter().find_map(|node| match node.kind() {
+        "class_definition" => node.child_by_field_name("superclasses"),
+        "call" => node.child_by_field_name("arguments"),
+        _ => None,
+    });
+    let Some(bases) = made else { return true };
+    let methods = above.iter().filter(|node| node.kind() == "function_definition" && is_method(**node));
+    let receivers: BTreeSet<String> = methods
+        .filter_map(|method| method.child_by_field_name("name"))
+        .filter_map(|name| parameters_of(text, name.start_byte())?.into_iter().next())
+        .map(|(name, _)| name)
+        .collect();
+    let mut is_there = false;
+    preorder(bases, |node| {
+        let name = text_of(node, text);
+        is_there |=
+            node.kind() == "identifier" && (matches!(name, "type" | "__class__") || receivers.contains(name));
+        !is_there
+    });
+    is_there || receivers.iter().any(|name| is_class_passed_on(text, document.digest, name))
+}
+
+/// Whether a function is defined in the body of a class.
+fn is_method(function: Node<'_>) -> bool {
+    let mut above = std::iter::successors(function.parent(), Node::parent);
+    above
+        .find(|node| !matches!(node.kind(), "decorated_definition" | "block"))
+        .is_some_and(|node| node.kind() == "class_definition")
 }
 
 /// The calls that make a class whose bases have one of the names, or are not written there.
@@ -232,7 +285,7 @@ fn bases_argument<'t>(call: Node<'t>, text: &str) -> Option<Node<'t>> {
 mod tests {
     use super::*;
     use crate::python::modules::ImportRoots;
-    use crate::workspace::files::MemoryFiles;
+    use crate::workspace::files::{Files as _, MemoryFiles};
 
     fn path(name: &str) -> AbsPath {
         AbsPath::new(name).unwrap()
@@ -291,6 +344,46 @@ mod tests {
                 (found.0.iter().map(String::as_str).collect(), found.1.iter().map(String::as_str).collect());
             assert_eq!(expected, found, "{program}");
         }
+    }
+
+    #[test]
+    fn the_standard_library_knows_no_class_of_the_workspace() {
+        let files = MemoryFiles::new([
+            ("/w/m.py", "from types import Simple\nclass Base: ...\nclass C(Simple): ...\n"),
+            ("/lib/types.py", "Simple = type(sys.implementation)\n"),
+        ]);
+        let roots = ImportRoots::of_folder(path("/w")).with_stdlib(path("/lib"));
+        let classes = Classes::new(&files, &roots);
+        let base = classes.class_named(&path("/w/m.py"), "Base").unwrap();
+        let found = classes.subclasses(&base, &|_| vec![path("/w/m.py")]);
+        assert!(classes.computed_subclasses(&base, &found, &[path("/w/m.py")], None).is_empty());
+    }
+
+    #[test]
+    fn bases_that_may_be_the_class_of_an_object() {
+        let may_take = |text: &str, at: &str| {
+            let memory = MemoryFiles::new([("/w/m.py", text)]);
+            let document = memory.read(&path("/w/m.py")).unwrap();
+            let start = text.find(at).unwrap();
+            may_take_type_of_object(&ComputedClass { document, span: start..start + at.len() })
+        };
+        for text in [
+            "def f(base):\n    class C(base): ...\n",
+            "class A:\n    @classmethod\n    def f(cls, base):\n        cls.x = base\n        class C(base): ...\n",
+            "class C(make(1)): ...\n",
+        ] {
+            assert!(!may_take(text, "C("), "{text}");
+        }
+        for text in [
+            "class A:\n    @classmethod\n    def f(me):\n        class C(me): ...\n",
+            "class A:\n    @classmethod\n    def f(me):\n        base = me\n        class C(base): ...\n",
+            "class A:\n    def f(self):\n        class C(type(self)): ...\n",
+            "def f(x):\n    base = x.__class__\n    class C(base): ...\n",
+        ] {
+            assert!(may_take(text, "C("), "{text}");
+        }
+        assert!(may_take("class A:\n    def f(self): return type('C', (self.x,), {})\n", "type"));
+        assert!(!may_take("def f(bases): return type('C', bases, {}).make()\n", "type"));
     }
 
     #[test]

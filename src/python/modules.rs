@@ -124,6 +124,13 @@ impl ImportRoots {
         Self { views: vec![View { scope: None, roots: vec![root] }], ..Self::default() }
     }
 
+    /// The same, with a folder of the standard library.
+    #[cfg(test)]
+    pub(super) fn with_stdlib(mut self, folder: AbsPath) -> Self {
+        self.environment.push(ImportRoot { folder, origin: ModuleOrigin::Stdlib });
+        self
+    }
+
     /// The path of a stub of the standard library, relative to the folder of the standard library. That may be in a folder that
     /// is named by the content.
     fn shipped_name<'f>(&self, file: &'f AbsPath) -> Option<&'f str> {

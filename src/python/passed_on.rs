@@ -157,6 +157,8 @@ fn stays(expression: Node<'_>, text: &str) -> bool {
             "as_pattern" if above.parent().is_some_and(|above| above.kind() == "except_clause") => {
                 return true;
             }
+            // A parameter of the name is another thing.
+            "parameters" | "lambda_parameters" => return true,
             "import_from_statement"
             | "import_statement"
             | "comparison_operator"
@@ -199,6 +201,7 @@ mod tests {
             "C[int](1)",
             "try: ...\nexcept (B, C) as e: ...",
             "try: ...\nexcept C: ...",
+            "def f(C, x): ...",
             "match x:\n    case C(y=1): ...\n    case m.C(): ...",
             "if type(x) is C: ...",
             "x: 'list[C]'",
@@ -214,6 +217,7 @@ mod tests {
             "f(C)",
             "f(m.C)",
             "f(key=C)",
+            "def f(x=C): ...",
             "D = C",
             "x: type[C]",
             "x: dict[str, type[C]]",

@@ -19,6 +19,7 @@ use crate::engine::implementations::files_with_computed_bases;
 use crate::engine::occurrences::files_with;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
+use crate::python::computed_bases::may_take_type_of_object;
 use crate::python::hierarchy::Hierarchy;
 use crate::python::outline::Outline;
 use crate::python::passed_on::{is_class_passed_on, passes_types_on};
@@ -98,8 +99,9 @@ fn below_nominal(
         let open = files_with_computed_bases(cx);
         let computed = classes.computed_subclasses(&class, &found, &open, None);
         // A field may be a parameter of a constructor that is made from it.
-        if !is_method && !class.is_plain() {
-            if renaming.old.starts_with('_') || !computed.is_empty() {
+        if !is_method && !class.is_plain() && !classes.is_enumeration(&class) {
+            // If the class itself is passed on nowhere, which is asked below, a computed base is it only by the class of an object.
+            if renaming.old.starts_with('_') || computed.iter().any(may_take_type_of_object) {
                 return None;
             }
             constructed.extend(found.classes.iter().chain([&class]).map(|class| class.name().to_owned()));
