@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use super::bases::{ClassRef, is_typing_form};
 use super::class_heads::{ClassHeads, HEADS, words_of};
 use super::lookup::{Lookup, NameTarget, SourceFile, Trail};
 use super::modules::{ImportRoots, Module, ModuleOrigin};
 use super::outline::{Definition, DefinitionKind, Imported, Span};
-use super::roles::parameters_of;
 use super::stdlib::{is_builtin, is_stdlib};
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files};
@@ -57,6 +58,32 @@ pub struct DefinitionInfo {
     pub qualname: Vec<String>,
     /// The decorators as dotted names, without arguments.
     pub decorators: Vec<String>,
+}
+
+/// The forms of types whose names do not decide what fits them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StructuralForms {
+    /// A protocol, which every class with its members fits.
+    pub protocol: bool,
+    /// A dictionary with known keys, which can be unpacked into the arguments of a call.
+    pub typed_dict: bool,
+}
+
+impl StructuralForms {
+    /// All that cannot be excluded.
+    pub const ANY: Self = Self { protocol: true, typed_dict: true };
+
+    /// Whether it may be one of them.
+    #[must_use]
+    pub const fn any(self) -> bool {
+        self.protocol || self.typed_dict
+    }
+
+    /// What one or the other may be.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self { protocol: self.protocol || other.protocol, typed_dict: self.typed_dict || other.typed_dict }
+    }
 }
 
 /// The classes that inherit from a class.
@@ -130,18 +157,6 @@ impl Class {
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.members(name).next().is_some()
-    }
-
-    /// Whether one of its own members, or a parameter of one, has this name.
-    #[must_use]
-    pub fn has_in_shape(&self, name: &str) -> bool {
-        let text = &self.source.document.text;
-        let mut children = self.source.outline.children(Some(self.index));
-        children.any(|(_, member)| {
-            let parameters = || parameters_of(text, member.name_span.start).unwrap_or_default();
-            member.name == name
-                || member.kind.is_function() && parameters().iter().any(|(parameter, _)| parameter == name)
-        })
     }
 
     /// The names of its own members.
@@ -352,10 +367,10 @@ impl<'f> Classes<'f> {
         class.is_derived_from(form) || !class.bases().is_empty() && has()
     }
 
-    /// Whether a class may be a structural type, whose name does not decide what fits it: a protocol or a TypedDict. A base that
-    /// is not found may be anything, unless it is of the standard library, of which not every server brings the stubs.
+    /// Which structural types a class may be. A base that is not found may be anything, unless it is of the standard library, of
+    /// which not every server brings the stubs.
     #[must_use]
-    pub fn may_be_structural(&self, class: &Class) -> bool {
+    pub fn structural_forms(&self, class: &Class) -> StructuralForms {
         let is_nominal_form = |name: &str| matches!(name, "Generic" | "NamedTuple");
         let is_unknown = |class: &Class| {
             let unknown = self.lookup.unknown_bases(&class.source, class.index);
@@ -369,13 +384,17 @@ impl<'f> Classes<'f> {
             forms.retain(|name| !is_nominal_form(name));
             forms
         };
+        let has_unknown_base = is_unknown(class);
+        let own = forms(class);
         // What inherits from a protocol is none, what inherits from a TypedDict is one.
-        is_unknown(class)
-            || !forms(class).is_empty()
-            || self
-                .ancestors(class)
-                .iter()
-                .any(|above| is_unknown(above) || forms(above).iter().any(|name| name != "Protocol"))
+        let may_inherit =
+            |above: &Class| is_unknown(above) || forms(above).iter().any(|name| name != "Protocol");
+        StructuralForms {
+            protocol: has_unknown_base || own.iter().any(|name| name != "TypedDict"),
+            typed_dict: has_unknown_base
+                || own.iter().any(|name| name != "Protocol")
+                || self.ancestors(class).iter().any(may_inherit),
+        }
     }
 
     /// Whether a class or one of its ancestors has a base that cannot be found.

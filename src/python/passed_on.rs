@@ -6,7 +6,7 @@ use tree_sitter::Node;
 use super::hierarchy::words;
 use super::occurrences::{OccurrenceKind, occurrences};
 use super::outline::Span;
-use super::syntax::{dotted, parse, text_of};
+use super::syntax::{dotted, parse, preorder, text_of};
 use crate::digest::Digest;
 
 /// Functions that do nothing with a class but compare it, or take it for a type.
@@ -113,6 +113,27 @@ pub fn passes_types_on(text: &str, digest: Digest) -> bool {
     })
 }
 
+/// Whether a dictionary is unpacked into the arguments of a function with one of the names (`m.f(**x)` for `f`), or of what a call or
+/// another expression yields.
+#[must_use]
+pub fn unpacks_into(text: &str, is_named: &dyn Fn(&str) -> bool) -> bool {
+    let mut unpacks = false;
+    if text.contains("**") {
+        preorder(parse(text).root_node(), |node| {
+            let call =
+                node.parent().filter(|_| node.kind() == "dictionary_splat").and_then(|above| above.parent());
+            if let Some(call) = call.filter(|above| above.kind() == "call") {
+                let function =
+                    call.child_by_field_name("function").and_then(|function| dotted(function, text));
+                let last = function.as_deref().and_then(|name| name.rsplit('.').next());
+                unpacks |= last.is_none_or(is_named);
+            }
+            !unpacks
+        });
+    }
+    unpacks
+}
+
 /// The call of a function.
 fn call_of(function: Node<'_>) -> Option<Node<'_>> {
     let call = function.parent().filter(|above| above.kind() == "call")?;
@@ -139,6 +160,9 @@ fn stays(expression: Node<'_>, text: &str) -> bool {
             "generic_type" if is_of_types(above.child(0)) => return false,
             "generic_type" => is_type = true,
             _ if is_type => return true,
+            // A union in an annotation.
+            "binary_operator"
+                if above.child_by_field_name("operator").is_some_and(|sign| sign.kind() == "|") => {}
             "parenthesized_expression" | "tuple" | "dotted_name" => {}
             "subscript" if is("value") => {}
             "subscript" => return !is_of_types(above.child_by_field_name("value")),
@@ -194,7 +218,9 @@ mod tests {
             "print(C.__name__)",
             "x: C",
             "def f(x: list[C] | None, y: m.C) -> dict[str, C]: ...",
+            "def f(x: C | None, y: None | m.C = None) -> C | None: ...",
             "isinstance(x, (B, C))",
+            "isinstance(x, B | C)",
             "cast(C, x)",
             "class D(C): ...",
             "class D(Generic[C]): ...",
@@ -228,10 +254,24 @@ mod tests {
             "from m import C as D",
             "f(C.__init__)",
             "D = C | None",
+            "f(C | None)",
+            "x: type[C | None]",
+            "f(C + B)",
             "class D:\n    made = C",
             "x: Callable[[type[C]], None]",
         ] {
             assert!(is_class_passed_on(text, Digest::of(text.as_bytes()), "C"), "{text}");
+        }
+    }
+
+    #[test]
+    fn dictionaries_that_are_unpacked_into_arguments() {
+        let unpacks = |text: &str| unpacks_into(text, &|name| name == "C");
+        for text in ["C(**x)", "m.C(1, **f())", "C[int](**x)", "type(y)(**x)", "all[0](**x)"] {
+            assert!(unpacks(text), "{text}");
+        }
+        for text in ["f(**x)", "C(*x)", "def C(**x): ...", "C({**x})", "C(2 ** x)", "# C(**x)"] {
+            assert!(!unpacks(text), "{text}");
         }
     }
 

@@ -1,9 +1,9 @@
 //! Whether a renamed member can affect files in which neither name is written.
 //!
-//! In nominal types it cannot: every use of the member writes its name. Structural types (protocols, TypedDicts) can break
-//! elsewhere: a call with an object that lost a member of a protocol, `Class(**typed_dict)` where a field was renamed. That needs
-//! a structural type in which one of the names is written, in the workspace or in an installed package; or a class that is
-//! structural itself. A class that inherits from several classes can lose or gain a conflict between them, in its own file.
+//! In nominal types it cannot: every use of the member writes its name. Structural types can break elsewhere: a call with an object
+//! that lost a member of a protocol, `Class(**typed_dict)` where a field was renamed. That needs a structural type in which one of the
+//! names is written, in the workspace or in an installed package; or a class that is structural itself. A TypedDict meets a class only
+//! where it is unpacked, so the files that do so are compared. A class that inherits from several classes can lose or gain a conflict between them, in its own file.
 //!
 //! The field of a dataclass is also a parameter of its constructor. Where that must match another callable (`create = Item` in place of a
 //! method, two functions for one `ParamSpec`), the class is passed on as an object.
@@ -18,11 +18,11 @@ use crate::engine::failure::Failure;
 use crate::engine::implementations::files_with_computed_bases;
 use crate::engine::occurrences::files_with;
 use crate::path::AbsPath;
-use crate::python::classes::Classes;
+use crate::python::classes::{Classes, StructuralForms};
 use crate::python::computed_bases::may_take_type_of_object;
 use crate::python::hierarchy::Hierarchy;
 use crate::python::outline::Outline;
-use crate::python::passed_on::{is_class_passed_on, passes_types_on};
+use crate::python::passed_on::{is_class_passed_on, passes_types_on, unpacks_into};
 use crate::tape::IoKind;
 use crate::workspace::files::{Document, Files as _};
 
@@ -44,26 +44,32 @@ pub(super) async fn files_of_subclasses(
         return Ok(None);
     }
     let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
-    let Some(below) = below_nominal(cx, renaming, &classes) else { return Ok(None) };
-    Ok((!is_in_any_structural_type(cx, &classes, names).await?).then_some(below))
+    let Some(Below { mut files, constructed }) = below_nominal(cx, renaming, &classes) else {
+        return Ok(None);
+    };
+    let forms = structural_types_with(cx, &classes, names).await?;
+    if forms.typed_dict && !constructed.is_empty() {
+        files.extend(unpacking_into(cx, &constructed));
+    }
+    Ok((!forms.protocol).then_some(files))
 }
 
 /// Whether a module that has a name may have to match a structural type with that name: then the types of files in which neither
 /// name is written can depend on it.
 pub(super) async fn may_match_module(cx: &RequestContext<'_>, names: [&str; 2]) -> Result<bool, Failure> {
     let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
-    is_in_any_structural_type(cx, &classes, names).await
+    Ok(structural_types_with(cx, &classes, names).await?.protocol)
 }
 
-/// Whether one of the names may be written in a structural type, of the workspace or of an installed package.
-async fn is_in_any_structural_type(
+/// In which structural types, of the workspace or of an installed package, one of the names may be the name of a member.
+async fn structural_types_with(
     cx: &RequestContext<'_>,
     classes: &Classes<'_>,
     names: [&str; 2],
-) -> Result<bool, Failure> {
+) -> Result<StructuralForms, Failure> {
     let containing: BTreeSet<AbsPath> = names.iter().flat_map(|name| files_with(cx, name)).collect();
-    let is_here = containing.iter().any(|path| is_in_structural_type(cx, classes, path, names));
-    Ok(is_here || is_in_installed(cx, names).await?)
+    let here = forms_in(cx, classes, containing.iter(), names);
+    Ok(if here == StructuralForms::ANY { here } else { here.or(forms_in_installed(cx, names).await?) })
 }
 
 /// Whether all classes around the renamed members are known, and every member with one of the names there is renamed.
@@ -76,12 +82,16 @@ fn renames_all_around(renaming: &Renaming<'_>, around: &Hierarchy) -> bool {
         && members.all(|member| renamed.contains(&(&member.document.path, member.name_span.start)))
 }
 
-/// The files of the subclasses of the classes of the renamed members, if none of these may be structural.
-fn below_nominal(
-    cx: &RequestContext<'_>,
-    renaming: &Renaming<'_>,
-    classes: &Classes<'_>,
-) -> Option<BTreeSet<AbsPath>> {
+/// What is below the classes of renamed members.
+struct Below {
+    /// The files of the subclasses and of what may be one, and those in which the constructors may have to match another callable.
+    files: BTreeSet<AbsPath>,
+    /// The names of the classes that may have a renamed field as a parameter of the constructor.
+    constructed: BTreeSet<String>,
+}
+
+/// What is below the classes of the renamed members, if none of these may be structural.
+fn below_nominal(cx: &RequestContext<'_>, renaming: &Renaming<'_>, classes: &Classes<'_>) -> Option<Below> {
     let mut below = BTreeSet::new();
     let mut constructed = BTreeSet::new();
     for (document, offset) in renaming.definitions() {
@@ -89,7 +99,7 @@ fn below_nominal(
         let class = classes.class_at(&document.path, start)?;
         let is_method =
             classes.defined_at(&document.path, *offset).is_some_and(|found| found.kind.is_function());
-        if classes.may_be_structural(&class) {
+        if classes.structural_forms(&class).any() {
             return None;
         }
         let found = classes.subclasses(&class, &|name| files_with(cx, name));
@@ -111,44 +121,64 @@ fn below_nominal(
         below.extend(computed.iter().map(|class| class.document.path.clone()));
     }
     below.extend(passing_on(cx, &constructed)?);
-    Some(below)
+    Some(Below { files: below, constructed })
 }
 
 /// The files in which the constructors of classes may have to match another callable, with the names of its parameters: where the class
 /// of an object is passed on as an object. `None` if one of the classes itself is.
 fn passing_on(cx: &RequestContext<'_>, classes: &BTreeSet<String>) -> Option<BTreeSet<AbsPath>> {
-    let in_files = |name: &str, is_it: &dyn Fn(&Document) -> bool| -> BTreeSet<AbsPath> {
-        let with_name = files_with(cx, name).into_iter();
-        with_name.filter(|path| cx.state.files.read(path).is_ok_and(|file| is_it(&file))).collect()
-    };
     for class in classes {
-        let found = in_files(class, &|file| is_class_passed_on(&file.text, file.digest, class));
+        let found = files_where(cx, class, &|file| is_class_passed_on(&file.text, file.digest, class));
         if !found.is_empty() {
             return None;
         }
     }
     let mut found = BTreeSet::new();
     for name in ["type", "__class__"].iter().filter(|_| !classes.is_empty()) {
-        found.extend(in_files(name, &|file| passes_types_on(&file.text, file.digest)));
+        found.extend(files_where(cx, name, &|file| passes_types_on(&file.text, file.digest)));
     }
     Some(found)
 }
 
-/// Whether one of the names is written in a structural type of a file, which may be any type that cannot be followed.
-fn is_in_structural_type(
+/// The files in which a dictionary may be unpacked into the arguments of one of the constructors.
+fn unpacking_into(cx: &RequestContext<'_>, classes: &BTreeSet<String>) -> BTreeSet<AbsPath> {
+    // Other functions that lead to the constructor of a class that is not named.
+    let others = ["cls", "type", "__class__", "__init__", "replace", "_replace", "__replace__"];
+    let names = || classes.iter().map(String::as_str).chain(others);
+    let unpacks =
+        |file: &Document| unpacks_into(&file.text, &|function| names().any(|name| name == function));
+    names().flat_map(|name| files_where(cx, name, &unpacks)).collect()
+}
+
+/// The files with a name for which a condition holds.
+fn files_where(cx: &RequestContext<'_>, name: &str, is_it: &dyn Fn(&Document) -> bool) -> BTreeSet<AbsPath> {
+    let with_name = files_with(cx, name).into_iter();
+    with_name.filter(|path| cx.state.files.read(path).is_ok_and(|file| is_it(&file))).collect()
+}
+
+/// In which structural types of files one of the names is the name of a member. What cannot be followed may be any.
+fn forms_in<'p>(
     cx: &RequestContext<'_>,
     classes: &Classes<'_>,
-    path: &AbsPath,
+    paths: impl Iterator<Item = &'p AbsPath>,
     names: [&str; 2],
-) -> bool {
-    let Ok(document) = cx.state.files.read(path) else { return true };
-    let text: &str = &document.text;
-    (makes_typed_dict(text) && names.iter().any(|name| is_written_as_key(text, name)))
-        || classes.in_file(path).iter().any(|class| {
+) -> StructuralForms {
+    let mut forms = StructuralForms::default();
+    for path in paths {
+        let Ok(document) = cx.state.files.read(path) else { return StructuralForms::ANY };
+        let text: &str = &document.text;
+        forms.typed_dict |= makes_typed_dict(text) && names.iter().any(|name| is_written_as_key(text, name));
+        for class in classes.in_file(path) {
             let statement = text.get(class.span().clone()).unwrap_or_default();
-            let is_there = |name: &&str| statement.contains(*name) && class.has_in_shape(name);
-            names.iter().any(is_there) && classes.may_be_structural(class)
-        })
+            if names.iter().any(|name| statement.contains(name) && class.has(name)) {
+                forms = forms.or(classes.structural_forms(&class));
+            }
+        }
+        if forms == StructuralForms::ANY {
+            break;
+        }
+    }
+    forms
 }
 
 /// `Point = TypedDict("Point", {"x": int})`
@@ -165,8 +195,8 @@ fn is_written_as_key(text: &str, name: &str) -> bool {
     })
 }
 
-/// Whether one of the names may be written in a structural type of an installed package or of the server's stubs.
-async fn is_in_installed(cx: &RequestContext<'_>, names: [&str; 2]) -> Result<bool, Failure> {
+/// In which structural types of an installed package or of the server's stubs one of the names may be the name of a member.
+async fn forms_in_installed(cx: &RequestContext<'_>, names: [&str; 2]) -> Result<StructuralForms, Failure> {
     let tape = &cx.state.tape;
     let containing = match tape.is_replaying() {
         true => None,
@@ -181,10 +211,10 @@ async fn is_in_installed(cx: &RequestContext<'_>, names: [&str; 2]) -> Result<bo
     let containing = containing.filter(|found| found.len() <= MAX_CONTAINING);
     let decide = || {
         let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
-        containing
-            .is_none_or(|found| found.iter().any(|path| is_in_structural_type(cx, &classes, path, names)))
+        let forms = containing.map(|found| forms_in(cx, &classes, found.iter(), names));
+        forms.unwrap_or(StructuralForms::ANY)
     };
-    Ok(tape.query(IoKind::Guard, &("structural", names), decide, || true))
+    Ok(tape.query(IoKind::Guard, &("structural forms", names), decide, || StructuralForms::ANY))
 }
 
 #[cfg(test)]
