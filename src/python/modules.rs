@@ -181,6 +181,11 @@ impl ImportRoots {
         if let Some(module) = self.find_in(files, view, name) {
             return Some(module);
         }
+        if let Some(folder) = self.bundled_package(importer) {
+            return Some(
+                find_in_folder(files, &folder, name)?.into_module(name.to_owned(), ModuleOrigin::Stubs),
+            );
+        }
         // The last resort of the server: the folders from that of the importing file up to the root.
         let root = &view.roots.first()?.folder;
         let mut folder = importer.parent();
@@ -191,6 +196,13 @@ impl ImportRoots {
             folder = folder.parent();
         }
         None
+    }
+
+    /// The folder of the bundled stubs of one package that a file is in. The package need not be installed.
+    fn bundled_package(&self, file: &AbsPath) -> Option<AbsPath> {
+        let stubs = self.typeshed.as_ref()?.join("stubs");
+        let (package, _) = file.strip_prefix(&stubs)?.split_once('/')?;
+        Some(stubs.join(package))
     }
 
     /// The module that `from ..name import` means in a file; `level` is the number of dots, `name` may be empty.
@@ -576,6 +588,18 @@ mod tests {
             apps,
             [(Some("/w/one/app.py".to_owned()), None), (Some("/w/two/app.py".to_owned()), None)]
         );
+    }
+
+    #[test]
+    fn bundled_stubs_import_each_other_also_if_the_package_is_not_installed() {
+        let files = ["/ts/stubs/A/a/x.pyi", "/ts/stubs/A/a/y.pyi", "/ts/stubs/B/b.pyi", "/ts/stdlib/re.pyi"];
+        let files = MemoryFiles::new(files.into_iter().map(|path| (path, "")));
+        let roots = ImportRoots::new(&files, &at("/w"), &ServerConfig::default(), None, Some(at("/ts")));
+        let found = |name: &str, importer: &str| roots.import(&files, name, &at(importer))?.stub;
+        assert_eq!(found("a.y", "/ts/stubs/A/a/x.pyi"), Some(at("/ts/stubs/A/a/y.pyi")));
+        assert_eq!(found("re", "/ts/stubs/A/a/x.pyi"), Some(at("/ts/stdlib/re.pyi")));
+        assert_eq!(found("b", "/ts/stubs/A/a/x.pyi"), None);
+        assert_eq!(found("a.y", "/w/x.py"), None);
     }
 
     #[test]
