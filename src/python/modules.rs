@@ -181,10 +181,8 @@ impl ImportRoots {
         if let Some(module) = self.find_in(files, view, name) {
             return Some(module);
         }
-        if let Some(folder) = self.bundled_package(importer) {
-            return Some(
-                find_in_folder(files, &folder, name)?.into_module(name.to_owned(), ModuleOrigin::Stubs),
-            );
+        if let Some(stub) = self.imported_by_bundled(files, name, importer) {
+            return Some(stub.into_module(name.to_owned(), ModuleOrigin::Stubs));
         }
         // The last resort of the server: the folders from that of the importing file up to the root.
         let root = &view.roots.first()?.folder;
@@ -198,11 +196,15 @@ impl ImportRoots {
         None
     }
 
-    /// The folder of the bundled stubs of one package that a file is in. The package need not be installed.
-    fn bundled_package(&self, file: &AbsPath) -> Option<AbsPath> {
+    /// What the bundled stub of a package imports from another one. The packages need not be installed.
+    fn imported_by_bundled(&self, files: &dyn Files, name: &str, importer: &AbsPath) -> Option<ModuleFiles> {
         let stubs = self.typeshed.as_ref()?.join("stubs");
-        let (package, _) = file.strip_prefix(&stubs)?.split_once('/')?;
-        Some(stubs.join(package))
+        let (own, _) = importer.strip_prefix(&stubs)?.split_once('/')?;
+        let others = || files.list(&stubs).into_iter().filter(|package| package != own);
+        let find = |package: &str| {
+            find_in_folder(files, &stubs.join(package), name).filter(|found| found.stub.is_some())
+        };
+        find(own).or_else(|| others().find_map(|package| find(&package)))
     }
 
     /// The module that `from ..name import` means in a file; `level` is the number of dots, `name` may be empty.
@@ -598,7 +600,7 @@ mod tests {
         let found = |name: &str, importer: &str| roots.import(&files, name, &at(importer))?.stub;
         assert_eq!(found("a.y", "/ts/stubs/A/a/x.pyi"), Some(at("/ts/stubs/A/a/y.pyi")));
         assert_eq!(found("re", "/ts/stubs/A/a/x.pyi"), Some(at("/ts/stdlib/re.pyi")));
-        assert_eq!(found("b", "/ts/stubs/A/a/x.pyi"), None);
+        assert_eq!(found("b", "/ts/stubs/A/a/x.pyi"), Some(at("/ts/stubs/B/b.pyi")));
         assert_eq!(found("a.y", "/w/x.py"), None);
     }
 
