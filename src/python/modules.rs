@@ -196,6 +196,13 @@ impl ImportRoots {
         None
     }
 
+    /// The name by which the package is imported whose bundled stubs a file is of.
+    #[must_use]
+    pub fn bundled_package<'f>(&self, file: &'f AbsPath) -> Option<&'f str> {
+        let (_, module) = file.strip_prefix(&self.typeshed.as_ref()?.join("stubs"))?.split_once('/')?;
+        Some(module.split_once('/').map_or(module, |(package, _)| package).trim_end_matches(".pyi"))
+    }
+
     /// What the bundled stub of a package imports from another one. The packages need not be installed.
     fn imported_by_bundled(&self, files: &dyn Files, name: &str, importer: &AbsPath) -> Option<ModuleFiles> {
         let stubs = self.typeshed.as_ref()?.join("stubs");
@@ -602,6 +609,10 @@ mod tests {
         assert_eq!(found("re", "/ts/stubs/A/a/x.pyi"), Some(at("/ts/stdlib/re.pyi")));
         assert_eq!(found("b", "/ts/stubs/A/a/x.pyi"), Some(at("/ts/stubs/B/b.pyi")));
         assert_eq!(found("a.y", "/w/x.py"), None);
+        let package = |file: &str| roots.bundled_package(&at(file)).map(str::to_owned);
+        assert_eq!(package("/ts/stubs/A/a/x.pyi"), Some("a".to_owned()));
+        assert_eq!(package("/ts/stubs/B/b.pyi"), Some("b".to_owned()));
+        assert_eq!(package("/ts/stdlib/re.pyi"), None);
     }
 
     #[test]

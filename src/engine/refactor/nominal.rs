@@ -8,7 +8,7 @@
 //! The field of a dataclass is also a parameter of its constructor. Where that must match another callable (`create = Item` in place of a
 //! method, two functions for one `ParamSpec`), the class is passed on as an object.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::collision::{Renaming, class_of};
 use super::installed_words;
@@ -21,6 +21,7 @@ use crate::path::AbsPath;
 use crate::python::classes::{Classes, StructuralForms};
 use crate::python::computed_bases::may_take_type_of_object;
 use crate::python::hierarchy::Hierarchy;
+use crate::python::modules::ImportRoots;
 use crate::python::outline::Outline;
 use crate::python::passed_on::{is_class_passed_on, passes_types_on, unpacks_into};
 use crate::tape::IoKind;
@@ -198,16 +199,25 @@ fn is_written_as_key(text: &str, name: &str) -> bool {
 /// In which structural types of an installed package or of the server's stubs one of the names may be the name of a member.
 async fn forms_in_installed(cx: &RequestContext<'_>, names: [&str; 2]) -> Result<StructuralForms, Failure> {
     let tape = &cx.state.tape;
-    let containing = match tape.is_replaying() {
-        true => None,
-        false => {
-            let (inputs, threads) = (cx.state.inputs.clone(), cx.settings.threads);
-            let store = cx.settings.keep.then(|| installed_words::store(&cx.settings.cache));
-            let names = names.map(str::to_owned);
-            blocking(move || installed_words::installed_with(&inputs, &names, store.as_ref(), threads))
-                .await?
-        }
-    };
+    let mut containing = None;
+    if !tape.is_replaying() {
+        let (inputs, threads) = (cx.state.inputs.clone(), cx.settings.threads);
+        let (snapshot_tape, names) = (tape.clone(), names.map(str::to_owned));
+        let store = cx.settings.keep.then(|| installed_words::store(&cx.settings.cache));
+        let search = move || {
+            let mut found = installed_words::installed_with(&inputs, &names, store.as_ref(), threads)?;
+            if let Some(store) = &store {
+                let is_here =
+                    |word: &str| !inputs.snapshot.files_with_word(word, threads, &snapshot_tape).is_empty();
+                let installed = |word: &str| {
+                    installed_words::installed_with(&inputs, &[word.to_owned()], Some(store), threads)
+                };
+                found = reachable(found, &inputs.roots, &is_here, &installed);
+            }
+            Some(found)
+        };
+        containing = blocking(search).await?;
+    }
     let containing = containing.filter(|found| found.len() <= MAX_CONTAINING);
     let decide = || {
         let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
@@ -217,9 +227,69 @@ async fn forms_in_installed(cx: &RequestContext<'_>, names: [&str; 2]) -> Result
     Ok(tape.query(IoKind::Guard, &("structural forms", names), decide, || StructuralForms::ANY))
 }
 
+/// The files without the bundled stubs of packages that nothing can import: neither the workspace nor an installed package writes their
+/// names, nor does a bundled stub of a package that can be imported. Of the hundreds of bundled packages a project has few.
+fn reachable(
+    files: Vec<AbsPath>,
+    roots: &ImportRoots,
+    is_here: &dyn Fn(&str) -> bool,
+    installed: &dyn Fn(&str) -> Option<Vec<AbsPath>>,
+) -> Vec<AbsPath> {
+    let mut known: BTreeMap<String, bool> = BTreeMap::new();
+    let is_reachable = |package: &str| {
+        let mut seen = BTreeSet::from([package.to_owned()]);
+        let mut queue = vec![package.to_owned()];
+        while let Some(package) = queue.pop() {
+            if is_here(&package) {
+                return true;
+            }
+            let Some(importers) = installed(&package) else { return true };
+            for file in importers.iter().filter(|file| !roots.is_shipped(file)) {
+                let Some(importer) = roots.bundled_package(file) else { return true };
+                if seen.insert(importer.to_owned()) {
+                    queue.push(importer.to_owned());
+                }
+            }
+        }
+        false
+    };
+    let mut is_kept = |file: &AbsPath| {
+        let Some(package) = roots.bundled_package(file) else { return true };
+        *known.entry(package.to_owned()).or_insert_with(|| is_reachable(package))
+    };
+    files.into_iter().filter(|file| is_kept(file)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::files::MemoryFiles;
+    use crate::workspace::server_config::ServerConfig;
+
+    #[test]
+    fn bundled_stubs_count_if_something_can_import_them() {
+        let at = |path: &str| AbsPath::new(path).unwrap();
+        let memory = MemoryFiles::new([("/w/m.py", "")]);
+        let config = ServerConfig::default();
+        let roots = ImportRoots::new(&memory, &at("/w"), &config, None, Some(at("/ts")));
+        let stub = |name: &str| at(&format!("/ts/stubs/{name}/{name}/x.pyi"));
+        let importers = |name: &str| match name {
+            // They import each other, and only the standard library names them.
+            "a" => Some(vec![stub("a"), stub("b"), at("/ts/stdlib/re.pyi")]),
+            "b" => Some(vec![stub("a")]),
+            "installed" => Some(vec![at("/e/other.py")]),
+            "used" => Some(vec![stub("here")]),
+            "unknown" => None,
+            _ => Some(Vec::new()),
+        };
+        let names = ["a", "b", "here", "installed", "used", "unknown"];
+        let mut files: Vec<AbsPath> = names.map(stub).to_vec();
+        files.push(at("/ts/stdlib/re.pyi"));
+        let kept = reachable(files, &roots, &|name| name == "here", &importers);
+        let mut expected: Vec<AbsPath> = names[2..].iter().map(|name| stub(name)).collect();
+        expected.push(at("/ts/stdlib/re.pyi"));
+        assert_eq!(kept, expected);
+    }
 
     #[test]
     fn keys_of_typed_dicts() {
