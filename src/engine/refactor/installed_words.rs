@@ -1,7 +1,8 @@
 //! Which files of the installed packages and of the server's stubs write a name. An index of their words is made once for each state of
-//! the packages, and cached in parts, of which a search reads those of its names.
+//! the packages, and cached in parts, of which a search reads those of its names. Without the cache it is made once for each request.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use crate::digest::Digest;
 use crate::engine::inputs::Inputs;
@@ -26,76 +27,75 @@ type FileNumber = u32;
 /// Stands for every word of a file that cannot be read. If it is the hash of a word, one more file is read.
 const ANY_WORD: u64 = u64::MAX;
 
-/// The cache of the index, in the folder of all caches.
-pub(super) fn store(cache: &AbsPath) -> DiskCache {
-    DiskCache::new(cache.join("installed"), MAX_BYTES)
-}
-
-/// The installed files in which one of the names is written, sorted. `None` if not all files can be searched.
-pub(super) fn installed_with(
-    inputs: &Inputs,
-    names: &[String],
-    store: Option<&DiskCache>,
-    threads: usize,
-) -> Option<Vec<AbsPath>> {
-    // Names beyond ASCII can be written in several ways.
-    let folders = inputs.installed_folders().filter(|_| names.iter().all(|name| name.is_ascii()))?;
-    let Some(store) = store else {
-        let files = python_files(&folders)?;
-        let has = parallel_map(&files, threads, |path| {
-            let is_one = |word: &[u8]| names.iter().any(|name| name.as_bytes() == word);
-            // What cannot be read is not known to lack the names.
-            std::fs::read(path.as_path()).map_or(true, |bytes| words(&bytes).any(is_one))
-        });
-        return Some(files.into_iter().zip(has).filter(|(_, has)| *has).map(|(path, _)| path).collect());
-    };
-    let index = WordsOfPackages { store, group: inputs.packages_digest(), folders: &folders, threads };
-    index.files_with(names)
-}
-
-/// The index of the packages in one state.
-struct WordsOfPackages<'s> {
-    store: &'s DiskCache,
+/// The installed files and their words.
+pub(super) struct InstalledWords {
+    /// `None` if not all files can be searched.
+    folders: Option<Vec<AbsPath>>,
+    /// The digest of the state of the packages.
     group: Digest,
-    folders: &'s [AbsPath],
+    store: Option<DiskCache>,
     threads: usize,
+    /// What was read because the cache did not have it; `None` in it if there are too many files.
+    read: OnceLock<Option<Vec<FileWords>>>,
 }
 
-impl WordsOfPackages<'_> {
-    fn files_with(&self, names: &[String]) -> Option<Vec<AbsPath>> {
+/// The sorted hashes of the words of a file; `None` if it cannot be read, so that it is not known to lack any.
+type FileWords = (AbsPath, Option<Vec<u64>>);
+
+impl InstalledWords {
+    /// The words of what is installed for a workspace. `cache` is the folder of all caches.
+    pub(super) fn new(inputs: &Inputs, cache: Option<&AbsPath>, threads: usize) -> Self {
+        let store = cache.map(|cache| DiskCache::new(cache.join("installed"), MAX_BYTES));
+        let (folders, group) = (inputs.installed_folders(), inputs.packages_digest());
+        Self { folders, group, store, threads, read: OnceLock::new() }
+    }
+
+    /// The files in which one of the names is written, sorted. `None` if not all files can be searched.
+    pub(super) fn files_with(&self, names: &[&str]) -> Option<Vec<AbsPath>> {
+        // Names beyond ASCII can be written in several ways.
+        let folders = self.folders.as_ref().filter(|_| names.iter().all(|name| name.is_ascii()))?;
         let hashes: Vec<u64> = names.iter().map(|name| word_hash(name.as_bytes())).collect();
         // What can be cached, and what is evicted when, does not change the answer.
-        self.cached(&hashes).unwrap_or_else(|| self.build(&hashes))
+        if self.read.get().is_none()
+            && let Some(cached) = self.store.as_ref().and_then(|store| self.cached(store, &hashes))
+        {
+            return cached;
+        }
+        let all = self.read.get_or_init(|| self.read(folders)).as_ref()?;
+        let has = |words: &Option<Vec<u64>>| {
+            words.as_ref().is_none_or(|all| hashes.iter().any(|hash| all.binary_search(hash).is_ok()))
+        };
+        Some(all.iter().filter(|(_, words)| has(words)).map(|(path, _)| path.clone()).collect())
     }
 
     /// The files with one of the words as the cache has them; `None` if a part that is needed is not cached.
     #[expect(clippy::option_option, reason = "not known, known to be too many, known")]
-    fn cached(&self, hashes: &[u64]) -> Option<Option<Vec<AbsPath>>> {
-        let numbers: Option<Vec<_>> = hashes.iter().map(|hash| self.numbers(*hash)).collect();
-        let Some(numbers) = numbers else { return (self.files() == Some(None)).then_some(None) };
+    fn cached(&self, store: &DiskCache, hashes: &[u64]) -> Option<Option<Vec<AbsPath>>> {
+        let numbers: Option<Vec<_>> = hashes.iter().map(|hash| self.numbers(store, *hash)).collect();
+        let Some(numbers) = numbers else { return (self.files(store) == Some(None)).then_some(None) };
         let numbers: BTreeSet<FileNumber> = numbers.into_iter().flatten().collect();
         if numbers.is_empty() {
             return Some(Some(Vec::new()));
         }
-        let files = self.files()??;
+        let files = self.files(store)??;
         let path = |number: FileNumber| AbsPath::new(files.get(number as usize)?).ok();
         Some(Some(numbers.into_iter().map(path).collect::<Option<_>>()?))
     }
 
     fn key(&self, part: &str) -> Digest {
-        let folders = self.folders.iter().map(AbsPath::as_str);
+        let folders = self.folders.iter().flatten().map(AbsPath::as_str);
         Digest::of_fields(std::iter::once(part).chain(folders).map(str::as_bytes))
     }
 
     /// The searched files; `Some(None)` if there are too many.
     #[expect(clippy::option_option, reason = "not known, known to be too many, known")]
-    fn files(&self) -> Option<Option<Vec<String>>> {
-        serde_json::from_slice(&self.store.get(&self.group, &self.key("files"))?).ok()
+    fn files(&self, store: &DiskCache) -> Option<Option<Vec<String>>> {
+        serde_json::from_slice(&store.get(&self.group, &self.key("files"))?).ok()
     }
 
     /// The files with a word, and those that could not be read. `None` if that part of the index is not cached.
-    fn numbers(&self, hash: u64) -> Option<Vec<FileNumber>> {
-        let part = self.store.get(&self.group, &self.key(&(hash % PARTS).to_string()))?;
+    fn numbers(&self, store: &DiskCache, hash: u64) -> Option<Vec<FileNumber>> {
+        let part = store.get(&self.group, &self.key(&(hash % PARTS).to_string()))?;
         let pairs = part.chunks_exact(size_of::<u64>() + size_of::<FileNumber>()).map(|pair| {
             let (hash, number) = pair.split_at(size_of::<u64>());
             Some((
@@ -113,12 +113,14 @@ impl WordsOfPackages<'_> {
         )
     }
 
-    /// Makes the index, and returns the files with one of the words. `None` if there are too many files.
-    fn build(&self, hashes: &[u64]) -> Option<Vec<AbsPath>> {
+    /// Reads all files, and stores the index. `None` if there are too many files.
+    fn read(&self, folders: &[AbsPath]) -> Option<Vec<FileWords>> {
         let put = |part: &str, bytes: &[u8]| {
-            self.store.put(&self.group, &self.key(part), |out| out.write_all(bytes));
+            if let Some(store) = &self.store {
+                store.put(&self.group, &self.key(part), |out| out.write_all(bytes));
+            }
         };
-        let Some(files) = python_files(self.folders) else {
+        let Some(files) = python_files(folders) else {
             put("files", b"null");
             return None;
         };
@@ -129,32 +131,32 @@ impl WordsOfPackages<'_> {
             all.dedup();
             Some(all)
         });
-        // What cannot be read is not known to lack the words.
-        let has = |set: &Option<Vec<u64>>| {
-            set.as_ref().is_none_or(|all| hashes.iter().any(|hash| all.binary_search(hash).is_ok()))
-        };
-        let found =
-            files.iter().zip(&sets).filter(|(_, set)| has(set)).map(|(path, _)| path.clone()).collect();
-        let mut parts = vec![Vec::new(); PARTS as usize];
-        for (number, set) in sets.into_iter().enumerate() {
-            let number = FileNumber::try_from(number).ok()?;
-            let mut add = |part: u64, hash: u64| {
-                let part: &mut Vec<u8> = &mut parts[part as usize];
-                part.extend(hash.to_le_bytes());
-                part.extend(number.to_le_bytes());
-            };
-            match set {
-                Some(hashes) => hashes.into_iter().for_each(|hash| add(hash % PARTS, hash)),
-                None => (0..PARTS).for_each(|part| add(part, ANY_WORD)),
+        if self.store.is_some() {
+            let paths: Vec<&str> = files.iter().map(AbsPath::as_str).collect();
+            put("files", &serde_json::to_vec(&paths).ok()?);
+            for (number, part) in parts_of(&sets).iter().enumerate() {
+                put(&number.to_string(), part);
             }
         }
-        let paths: Vec<&str> = files.iter().map(AbsPath::as_str).collect();
-        put("files", &serde_json::to_vec(&paths).ok()?);
-        for (number, part) in parts.iter().enumerate() {
-            put(&number.to_string(), part);
-        }
-        Some(found)
+        Some(files.into_iter().zip(sets).collect())
     }
+}
+
+/// The parts of the index: the hashes with the numbers of the files that have them.
+fn parts_of(sets: &[Option<Vec<u64>>]) -> Vec<Vec<u8>> {
+    let mut parts = vec![Vec::new(); PARTS as usize];
+    for (number, set) in (0..=FileNumber::MAX).zip(sets) {
+        let mut add = |part: u64, hash: u64| {
+            let part: &mut Vec<u8> = &mut parts[part as usize];
+            part.extend(hash.to_le_bytes());
+            part.extend(number.to_le_bytes());
+        };
+        match set {
+            Some(hashes) => hashes.iter().for_each(|hash| add(hash % PARTS, *hash)),
+            None => (0..PARTS).for_each(|part| add(part, ANY_WORD)),
+        }
+    }
+    parts
 }
 
 /// The Python files below folders, each once, with links followed. `None` if there are too many, or a folder cannot be listed.
@@ -190,6 +192,13 @@ fn python_files(folders: &[AbsPath]) -> Option<Vec<AbsPath>> {
 mod tests {
     use super::*;
 
+    /// The words of what is in a folder, with a digest of its state.
+    fn words_in(folder: &AbsPath, state: &str, cache: Option<&AbsPath>) -> InstalledWords {
+        let store = cache.map(|cache| DiskCache::new(cache.clone(), MAX_BYTES));
+        let (folders, group) = (Some(vec![folder.clone()]), Digest::of(state.as_bytes()));
+        InstalledWords { folders, group, store, threads: 1, read: OnceLock::new() }
+    }
+
     #[test]
     fn the_index_finds_what_a_search_of_all_files_finds() {
         let folder = tempfile::tempdir().unwrap();
@@ -204,38 +213,38 @@ mod tests {
             std::fs::create_dir_all(path.parent().as_path()).unwrap();
             std::fs::write(path.as_path(), text).unwrap();
         }
-        let store = store(&root.join("cache"));
-        let folders = [root.join("packages")];
-        let index = WordsOfPackages { store: &store, group: Digest::of(b"1"), folders: &folders, threads: 1 };
+        let (packages, cache) = (root.join("packages"), root.join("cache"));
+        let words = |state: &str| words_in(&packages, state, Some(&cache));
         let found = |names: &[&str]| -> Vec<String> {
-            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            let found = index.files_with(&names).unwrap();
-            found.iter().map(|path| path.strip_prefix(&folders[0]).unwrap().to_owned()).collect()
+            let found = words("1").files_with(names).unwrap();
+            found.iter().map(|path| path.strip_prefix(&packages).unwrap().to_owned()).collect()
         };
         assert_eq!(found(&["one"]), ["a.py", "d.py"]);
         // What is cached serves, until the packages have another digest.
         std::fs::write(root.join("packages/e.py").as_path(), "two").unwrap();
         assert_eq!(found(&["two", "x"]), ["a.py", "d.py", "sub/b.pyi"]);
         assert_eq!(found(&["absent"]), [""; 0]);
-        let later = WordsOfPackages { group: Digest::of(b"2"), ..index };
-        assert_eq!(later.files_with(&["two".to_owned()]).unwrap().len(), 3);
+        assert_eq!(words("2").files_with(&["two"]).unwrap().len(), 3);
         // The list of files alone may be evicted.
-        let list = later.key("files").to_hex();
-        let outer = std::fs::read_dir(root.join("cache/installed").as_path()).unwrap();
-        let groups = outer.flat_map(|outer| std::fs::read_dir(outer.unwrap().path()).unwrap());
-        let removed =
-            groups.filter(|group| std::fs::remove_file(group.as_ref().unwrap().path().join(&list)).is_ok());
+        let list = words("2").key("files").to_hex();
+        let listed = |folder: &std::path::Path| -> Vec<std::path::PathBuf> {
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+        };
+        let groups = || listed(cache.as_path()).into_iter().flat_map(|outer| listed(&outer));
+        let removed = groups().filter(|group| std::fs::remove_file(group.join(&list)).is_ok());
         assert_eq!(removed.count(), 2, "of both states");
-        assert_eq!(later.files_with(&["two".to_owned()]).unwrap().len(), 3);
-        // Nothing can be stored below a file.
-        let nowhere = DiskCache::new(root.join("packages/c.txt"), MAX_BYTES);
-        let unstored = WordsOfPackages { store: &nowhere, ..later };
-        assert_eq!(unstored.files_with(&["two".to_owned()]).unwrap().len(), 3);
+        assert_eq!(words("2").files_with(&["two"]).unwrap().len(), 3);
         // A part that is gone is made again.
-        for group in std::fs::read_dir(root.join("cache/installed").as_path()).unwrap() {
-            std::fs::remove_dir_all(group.unwrap().path()).unwrap();
+        groups().for_each(|group| std::fs::remove_dir_all(group).unwrap());
+        assert_eq!(words("2").files_with(&["two"]).unwrap().len(), 3);
+        // Without a cache, and with one that cannot be written below a file, all files are read once.
+        for cache in [None, Some(root.join("packages/c.txt"))] {
+            let words = words_in(&packages, "2", cache.as_ref());
+            assert_eq!(words.files_with(&["two"]).unwrap().len(), 3);
+            std::fs::write(root.join("packages/e.py").as_path(), "").unwrap();
+            assert_eq!(words.files_with(&["two"]).unwrap().len(), 3);
+            std::fs::write(root.join("packages/e.py").as_path(), "two").unwrap();
         }
-        assert_eq!(later.files_with(&["two".to_owned()]).unwrap().len(), 3);
     }
 
     #[test]
@@ -246,9 +255,10 @@ mod tests {
         // Not a file that can be read, for any user.
         std::fs::create_dir(root.join("p").as_path()).unwrap();
         std::os::unix::net::UnixListener::bind(root.join("p/socket.py").as_path()).unwrap();
-        let store = store(&root.join("cache"));
-        let folders = [root.join("p")];
-        let index = WordsOfPackages { store: &store, group: Digest::of(b"1"), folders: &folders, threads: 1 };
-        assert_eq!(index.files_with(&["one".to_owned()]).unwrap().len(), 1);
+        for cache in [None, Some(root.join("cache"))] {
+            let words = || words_in(&root.join("p"), "1", cache.as_ref());
+            assert_eq!(words().files_with(&["one"]).unwrap().len(), 1);
+            assert_eq!(words().files_with(&["one"]).unwrap().len(), 1);
+        }
     }
 }

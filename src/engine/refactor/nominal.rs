@@ -3,7 +3,8 @@
 //! In nominal types it cannot: every use of the member writes its name. Structural types can break elsewhere: a call with an object
 //! that lost a member of a protocol, `Class(**typed_dict)` where a field was renamed. That needs a structural type in which one of the
 //! names is written, in the workspace or in an installed package; or a class that is structural itself. A TypedDict meets a class only
-//! where it is unpacked, so the files that do so are compared. A class that inherits from several classes can lose or gain a conflict between them, in its own file.
+//! where it is unpacked, so the files that do so are compared. A class that inherits from several classes can lose or gain a conflict
+//! between them, in its own file.
 //!
 //! The field of a dataclass is also a parameter of its constructor. Where that must match another callable (`create = Item` in place of a
 //! method, two functions for one `ParamSpec`), the class is passed on as an object.
@@ -11,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::collision::{Renaming, class_of};
-use super::installed_words;
+use super::installed_words::InstalledWords;
 use crate::engine::blocking::blocking;
 use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
@@ -203,18 +204,13 @@ async fn forms_in_installed(cx: &RequestContext<'_>, names: [&str; 2]) -> Result
     if !tape.is_replaying() {
         let (inputs, threads) = (cx.state.inputs.clone(), cx.settings.threads);
         let (snapshot_tape, names) = (tape.clone(), names.map(str::to_owned));
-        let store = cx.settings.keep.then(|| installed_words::store(&cx.settings.cache));
+        let cache = cx.settings.keep.then(|| cx.settings.cache.clone());
         let search = move || {
-            let mut found = installed_words::installed_with(&inputs, &names, store.as_ref(), threads)?;
-            if let Some(store) = &store {
-                let is_here =
-                    |word: &str| !inputs.snapshot.files_with_word(word, threads, &snapshot_tape).is_empty();
-                let installed = |word: &str| {
-                    installed_words::installed_with(&inputs, &[word.to_owned()], Some(store), threads)
-                };
-                found = reachable(found, &inputs.roots, &is_here, &installed);
-            }
-            Some(found)
+            let installed = InstalledWords::new(&inputs, cache.as_ref(), threads);
+            let is_here =
+                |word: &str| !inputs.snapshot.files_with_word(word, threads, &snapshot_tape).is_empty();
+            let found = installed.files_with(&names.each_ref().map(String::as_str))?;
+            Some(reachable(found, &inputs.roots, &is_here, &|word| installed.files_with(&[word])))
         };
         containing = blocking(search).await?;
     }
