@@ -216,6 +216,14 @@ impl Class {
         self.definition().is_decorated(name)
     }
 
+    /// Whether its body may make attributes of the keyword arguments that it is given: `self.__dict__.update(values)`,
+    /// `setattr(self, name, value)`. Decided by words alone, so that "yes" can be wrong.
+    #[must_use]
+    pub fn may_set_keywords(&self) -> bool {
+        let body = self.document().text.get(self.span().clone()).unwrap_or_default();
+        body.contains("**") && ["__dict__", "vars(", "setattr("].iter().any(|setter| body.contains(setter))
+    }
+
     /// Whether it has neither bases nor decorators, so that its constructor is the one that it defines.
     #[must_use]
     pub fn is_plain(&self) -> bool {

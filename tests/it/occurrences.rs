@@ -745,6 +745,45 @@ send('you', **options)
 }
 
 #[test]
+fn keywords_that_a_class_makes_attributes_of_are_unresolved() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+class Options:
+    color = 'red'
+    def __init__(self, **values):
+        self.width = 1
+        self.__dict__.update(values)
+class Set:
+    height = 2
+    def change(self, **values):
+        for name in values:
+            setattr(self, name, values[name])
+class Below(Set):
+    def __init__(self):
+        self.depth = 3
+class Other:
+    color = 'blue'
+    def __init__(self, *, color, **more): self.color = color
+Options(color='blue', width=3)
+Set().change(height=5)
+Below().change(depth=5)
+Other(color='green')
+Options(**{'color': 'grey'})
+Options(**dict(width=4))
+",
+        ));
+        let unresolved = |selector| uses(&env, selector).unresolved;
+        assert_eq!(unresolved("py://m#Options.color"), ["m.py:17:9", "m.py:21:13"]);
+        assert_eq!(unresolved("py://m#Options.width"), ["m.py:17:23", "m.py:22:16"]);
+        assert_eq!(unresolved("py://m#Set.height"), ["m.py:18:14"]);
+        assert_eq!(unresolved("py://m#Below.depth"), ["m.py:19:16"]);
+        assert_eq!(uses(&env, "py://m#Other.color").status, "complete");
+    }
+}
+
+#[test]
 fn names_that_a_package_makes_are_unresolved() {
     for server in [TestEnv::pyright, TestEnv::ty] {
         let env = server(&Project::parse(

@@ -74,7 +74,7 @@ impl Explainer<'_> {
         }
         let is_outside = found.items.iter().all(|place| !self.cx.state.is_in_workspace(&place.path));
         if is_outside
-            && matches!(self.symbol.reach, Reach::Parameter)
+            && self.symbol.takes_keywords()
             && DICTIONARIES.contains(&used.function.as_str())
             && token.document.text.contains("**")
         {

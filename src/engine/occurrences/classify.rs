@@ -387,8 +387,7 @@ impl File<'_, '_> {
     }
 
     fn string(&self, token: &Token) -> Classification {
-        if matches!(self.symbol.reach, Reach::Parameter) && is_unpacked_key(&self.document.text, &token.span)
-        {
+        if self.symbol.takes_keywords() && is_unpacked_key(&self.document.text, &token.span) {
             let reason = "the key of a dictionary that is unpacked into arguments";
             return Classification::Done(Explanation::Unresolved(reason.to_owned()));
         }

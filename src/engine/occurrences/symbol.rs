@@ -17,7 +17,7 @@ use crate::workspace::files::Files as _;
 /// Where the uses of a symbol can be.
 #[derive(Debug, Clone)]
 pub(super) enum Reach {
-    /// A member of a class; whether a constructor may take it as a keyword argument.
+    /// A member of a class; whether its class may take it as a keyword argument.
     Member { class: Option<Class>, is_field: bool },
     /// A parameter that callers can pass by name.
     Parameter,
@@ -123,7 +123,15 @@ impl SearchedSymbol {
         } else if let Some(defined) = classes.defined_at(&path, offset) {
             match defined.class {
                 Some(class) => {
-                    let is_field = defined.kind == DefinitionKind::Field && !class.is_plain();
+                    let may_set_keywords = || {
+                        class.may_set_keywords()
+                            || classes.ancestors(&class).iter().any(Class::may_set_keywords)
+                    };
+                    let is_field = match defined.kind {
+                        DefinitionKind::Field => !class.is_plain() || may_set_keywords(),
+                        DefinitionKind::Attribute => may_set_keywords(),
+                        _ => false,
+                    };
                     Reach::Member { class: Some(class), is_field }
                 }
                 None if defined.qualname.len() == 1 => Reach::Global,
@@ -137,6 +145,11 @@ impl SearchedSymbol {
         } else {
             Reach::Local
         };
+    }
+
+    /// Whether a keyword argument may set it.
+    pub(super) const fn takes_keywords(&self) -> bool {
+        matches!(self.reach, Reach::Parameter | Reach::Member { is_field: true, .. })
     }
 
     /// The class that it is a member of.
