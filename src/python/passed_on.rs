@@ -1,6 +1,8 @@
 //! Whether an object gets anywhere else: a module or a class whose name is used other than to reach what is in it, or to make an
 //! instance. Decided by names and syntax alone, so that "yes" can be wrong.
 
+use std::collections::BTreeSet;
+
 use tree_sitter::Node;
 
 use super::hierarchy::words;
@@ -132,6 +134,23 @@ pub fn unpacks_into(text: &str, is_named: &dyn Fn(&str) -> bool) -> bool {
         });
     }
     unpacks
+}
+
+/// The dictionaries that calls unpack into their arguments, as they are written: `x` and `self.y` of `f(**x, **self.y)`.
+#[must_use]
+pub fn unpacked_into_calls(text: &str) -> BTreeSet<String> {
+    let mut unpacked = BTreeSet::new();
+    if text.contains("**") {
+        preorder(parse(text).root_node(), |node| {
+            let is_argument = node.kind() == "dictionary_splat"
+                && node.parent().is_some_and(|above| above.kind() == "argument_list");
+            if is_argument {
+                unpacked.extend(node.named_child(0).and_then(|value| dotted(value, text)));
+            }
+            true
+        });
+    }
+    unpacked
 }
 
 /// The call of a function.

@@ -784,6 +784,36 @@ Options(**dict(width=4))
 }
 
 #[test]
+fn keys_of_dictionaries_that_are_unpacked_are_unresolved() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+from dataclasses import dataclass
+def send(to, *, subject='x', **more): return more['subject']
+@dataclass
+class Mail:
+    subject: str = 'y'
+options: dict[str, str] = {'subject': 'a'}
+options['subject'] = 'b'
+options.setdefault('subject', 'c')
+send('me', **options)
+class App:
+    kept = {'subject': 'd', 'other': {'subject': 'nested'}}
+    def run(self):
+        self.own = {'subject': 'e'}
+        return Mail(**self.own)
+unused = {'subject': 'f'}
+print('subject', unused['subject'])
+",
+        ));
+        let expected = ["m.py:6:29", "m.py:7:10", "m.py:8:21", "m.py:13:22"];
+        assert_eq!(uses(&env, "py://m#send(subject)").unresolved, expected);
+        assert_eq!(uses(&env, "py://m#Mail.subject").unresolved, expected);
+    }
+}
+
+#[test]
 fn names_that_a_package_makes_are_unresolved() {
     for server in [TestEnv::pyright, TestEnv::ty] {
         let env = server(&Project::parse(

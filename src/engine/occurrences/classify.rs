@@ -172,6 +172,7 @@ impl Classifier<'_, '_> {
             scopes: OnceCell::new(),
             import_scopes: OnceCell::new(),
             pytest: &self.pytest,
+            unpacked: OnceCell::new(),
         };
         file.is_held_by_objects = matches!(self.symbol.reach, Reach::Global)
             && tokens.iter().any(|token| is_variable_of_class(self.classes, token) || is_kept_by_name(token));
@@ -205,6 +206,8 @@ struct File<'f, 'p> {
     /// Where names that imports bind are.
     import_scopes: OnceCell<Scopes>,
     pytest: &'f Mutex<fixtures::PytestFiles<'p>>,
+    /// The dictionaries that calls unpack.
+    unpacked: OnceCell<BTreeSet<String>>,
 }
 
 impl File<'_, '_> {
@@ -387,11 +390,12 @@ impl File<'_, '_> {
     }
 
     fn string(&self, token: &Token) -> Classification {
-        if self.symbol.takes_keywords() && is_unpacked_key(&self.document.text, &token.span) {
+        let used = self.usage.string(&token.span);
+        if self.symbol.takes_keywords() && self.is_unpacked_key(token, used.as_ref()) {
             let reason = "the key of a dictionary that is unpacked into arguments";
             return Classification::Done(Explanation::Unresolved(reason.to_owned()));
         }
-        let Some(used) = self.usage.string(&token.span) else { return TEXT };
+        let Some(used) = used else { return TEXT };
         let is_member = matches!(self.symbol.reach, Reach::Member { .. });
         match used {
             StringUse::Argument { function, subject: Some(subject), receiver }
@@ -431,6 +435,28 @@ impl File<'_, '_> {
             StringUse::Other if self.is_subscriptable() => Classification::Ask(ServerQuestion::Key),
             _ => TEXT,
         }
+    }
+
+    /// Whether a string is a key of `**{"key": value}`, or of a dictionary that a call of the file unpacks by its name.
+    fn is_unpacked_key(&self, token: &Token, used: Option<&StringUse>) -> bool {
+        let text = &self.document.text;
+        let dictionary = match used {
+            Some(StringUse::Subscript(Some(subject))) => Some(&text[subject.clone()]),
+            Some(StringUse::Argument { function, receiver: Some(receiver), .. })
+                if BY_KEY.contains(&function.as_str()) =>
+            {
+                Some(&text[receiver.clone()])
+            }
+            _ => {
+                let before = before_dictionary(text, &token.span);
+                if before.is_some_and(|before| before.ends_with("**")) {
+                    return true;
+                }
+                before.and_then(assigned)
+            }
+        };
+        let unpacked = || self.unpacked.get_or_init(|| passed_on::unpacked_into_calls(text));
+        dictionary.is_some_and(|dictionary| unpacked().contains(dictionary))
     }
 
     /// Whether a function is given an object and the name of its attribute: `setattr`, also of `monkeypatch`, or `patch.object`.
@@ -557,8 +583,8 @@ fn is_kept_by_name(token: &Token) -> bool {
     value.is_some_and(|value| last_part(value) == token.text())
 }
 
-/// Whether a string is a key of `**{"key": value}`.
-fn is_unpacked_key(text: &str, key: &std::ops::Range<usize>) -> bool {
+/// The text before the brace of the dictionary that a string is a key of.
+fn before_dictionary<'t>(text: &'t str, key: &std::ops::Range<usize>) -> Option<&'t str> {
     let is_key = text[key.end..].get(1..).is_some_and(|after| after.trim_start().starts_with(':'));
     let mut depth = 0_usize;
     let open = text[..key.start].char_indices().rev().take(MAX_DICTIONARY_CHARACTERS).find(|&(_, c)| {
@@ -570,7 +596,14 @@ fn is_unpacked_key(text: &str, key: &std::ops::Range<usize>) -> bool {
         }
         false
     });
-    is_key && open.is_some_and(|(at, c)| c == '{' && text[..at].trim_end().ends_with("**"))
+    open.filter(|&(_, c)| is_key && c == '{').map(|(at, _)| text[..at].trim_end())
+}
+
+/// What an assignment whose text ends with `=` assigns to: `x` of `x: dict[str, int] =`.
+fn assigned(before_value: &str) -> Option<&str> {
+    let target = before_value.strip_suffix('=')?;
+    let line = target.rfind('\n').map_or(0, |end| end + 1);
+    target[line..].split(':').next().map(str::trim)
 }
 
 fn last_part(dotted: &str) -> &str {
