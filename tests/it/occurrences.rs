@@ -805,6 +805,8 @@ class App:
         return Mail(**self.own)
 unused = {'subject': 'f'}
 print('subject', unused['subject'])
+shown = {'subject': 'g'}
+print('{subject}'.format(**shown))
 ",
         ));
         let expected = ["m.py:6:29", "m.py:7:10", "m.py:8:21", "m.py:13:22"];

@@ -1,5 +1,6 @@
 //! Keyword arguments and strings in brackets: which member they set or read.
 
+use super::classify::UNPACKED;
 use super::explainer::Explainer;
 use super::symbol::Reach;
 use super::{Evidence, Explanation, Token, offset_of};
@@ -89,6 +90,25 @@ impl Explainer<'_> {
             return Ok(Explanation::Other);
         }
         Ok(Explanation::Unresolved(format!("`{}` may pass its keyword arguments on", used.function)))
+    }
+
+    /// A key of a dictionary that is unpacked into the arguments of functions: another name if all of them are known, are outside the
+    /// workspace and pass nothing on.
+    pub(super) async fn unpacked(&self, token: &Token, functions: &[usize]) -> Result<Explanation, Failure> {
+        let text = &token.document.text;
+        for &function in functions {
+            let name =
+                text[function..].split(|c: char| c != '_' && !unicode_ident::is_xid_continue(c)).next();
+            let at = self.position(token, function);
+            let found = self.cx.requests_until_deadline().definition(&token.document.path, at).await?;
+            let is_outside = found.items.iter().all(|place| !self.cx.state.is_in_workspace(&place.path));
+            let passes_on =
+                name.is_some_and(|name| FORWARDERS.contains(&name) || DICTIONARIES.contains(&name));
+            if found.items.is_empty() || !is_outside || passes_on {
+                return Ok(Explanation::Unresolved(UNPACKED.to_owned()));
+            }
+        }
+        Ok(Explanation::Text)
     }
 
     /// `case C(key=…)`: not every server knows that the key is a member of the class, and ty takes it for a name.

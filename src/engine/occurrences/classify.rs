@@ -25,6 +25,9 @@ use crate::workspace::parallel::parallel_map;
 /// How far before a key the beginning of its dictionary is looked for.
 const MAX_DICTIONARY_CHARACTERS: usize = 4096;
 
+/// Why the key of a dictionary is unresolved.
+pub(super) const UNPACKED: &str = "the key of a dictionary that is unpacked into arguments";
+
 /// Functions that look a member up by a string.
 const BY_STRING: [&str; 3] = ["getattr", "attrgetter", "methodcaller"];
 
@@ -51,6 +54,8 @@ pub(super) enum ServerQuestion {
     Subscripted(std::ops::Range<usize>),
     /// Its definition as the key of a dictionary; text if it has none.
     Key,
+    /// The definitions of the functions, whose names begin at these offsets, that it is given to as the name of an argument.
+    Unpacked(Vec<usize>),
 }
 
 /// The names whose occurrences are explained.
@@ -207,7 +212,7 @@ struct File<'f, 'p> {
     import_scopes: OnceCell<Scopes>,
     pytest: &'f Mutex<fixtures::PytestFiles<'p>>,
     /// The dictionaries that calls unpack.
-    unpacked: OnceCell<BTreeSet<String>>,
+    unpacked: OnceCell<BTreeMap<String, Vec<Option<usize>>>>,
 }
 
 impl File<'_, '_> {
@@ -391,9 +396,13 @@ impl File<'_, '_> {
 
     fn string(&self, token: &Token) -> Classification {
         let used = self.usage.string(&token.span);
-        if self.symbol.takes_keywords() && self.is_unpacked_key(token, used.as_ref()) {
-            let reason = "the key of a dictionary that is unpacked into arguments";
-            return Classification::Done(Explanation::Unresolved(reason.to_owned()));
+        if self.symbol.takes_keywords()
+            && let Some(functions) = self.unpacked_into(token, used.as_ref())
+        {
+            return match functions.iter().copied().collect() {
+                Some(functions) => Classification::Ask(ServerQuestion::Unpacked(functions)),
+                None => Classification::Done(Explanation::Unresolved(UNPACKED.to_owned())),
+            };
         }
         let Some(used) = used else { return TEXT };
         let is_member = matches!(self.symbol.reach, Reach::Member { .. });
@@ -437,26 +446,27 @@ impl File<'_, '_> {
         }
     }
 
-    /// Whether a string is a key of `**{"key": value}`, or of a dictionary that a call of the file unpacks by its name.
-    fn is_unpacked_key(&self, token: &Token, used: Option<&StringUse>) -> bool {
+    /// The functions into whose arguments the dictionary with a key is unpacked, `**{"key": value}` or by its name; nothing if it
+    /// is not seen to be unpacked.
+    fn unpacked_into(&self, token: &Token, used: Option<&StringUse>) -> Option<&[Option<usize>]> {
         let text = &self.document.text;
         let dictionary = match used {
-            Some(StringUse::Subscript(Some(subject))) => Some(&text[subject.clone()]),
+            Some(StringUse::Subscript(Some(subject))) => &text[subject.clone()],
             Some(StringUse::Argument { function, receiver: Some(receiver), .. })
                 if BY_KEY.contains(&function.as_str()) =>
             {
-                Some(&text[receiver.clone()])
+                &text[receiver.clone()]
             }
             _ => {
-                let before = before_dictionary(text, &token.span);
-                if before.is_some_and(|before| before.ends_with("**")) {
-                    return true;
+                let before = before_dictionary(text, &token.span)?;
+                if before.ends_with("**") {
+                    return Some(&[None]);
                 }
-                before.and_then(assigned)
+                assigned(before)?
             }
         };
-        let unpacked = || self.unpacked.get_or_init(|| passed_on::unpacked_into_calls(text));
-        dictionary.is_some_and(|dictionary| unpacked().contains(dictionary))
+        let unpacked = self.unpacked.get_or_init(|| passed_on::unpacked_into_calls(text));
+        unpacked.get(dictionary).map(Vec::as_slice)
     }
 
     /// Whether a function is given an object and the name of its attribute: `setattr`, also of `monkeypatch`, or `patch.object`.

@@ -95,6 +95,10 @@ impl<'l> Explainer<'l> {
                     ServerQuestion::Token | ServerQuestion::Imported | ServerQuestion::Key => {
                         (self.definition(&questions, token), None)
                     }
+                    // The functions are asked about below.
+                    ServerQuestion::Unpacked(_) => {
+                        (PendingDefinition::Cached(Listing { items: Vec::new(), skipped: 0 }), None)
+                    }
                     ServerQuestion::Subscripted(subject) => {
                         let at = self.position(token, subject.start);
                         let itself = PendingDefinition::Server(Box::pin(questions.definition(path, at)));
@@ -117,6 +121,7 @@ impl<'l> Explainer<'l> {
                         (ServerQuestion::Subscripted(subject), Some(of_type)) => {
                             Ok(self.subscripted(token, subject, &answer, &of_type.await?))
                         }
+                        (ServerQuestion::Unpacked(functions), _) => self.unpacked(token, functions).await,
                         _ => {
                             let explanation = self.explain(token, question, &answer).await?;
                             self.with_definition(token, explanation, &answer).await
