@@ -43,6 +43,7 @@ pub mod symbol;
 pub(crate) mod syntax;
 #[cfg(test)]
 mod tests;
+pub mod unpacked;
 pub mod usage;
 mod walk;
 

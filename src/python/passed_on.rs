@@ -1,8 +1,6 @@
 //! Whether an object gets anywhere else: a module or a class whose name is used other than to reach what is in it, or to make an
 //! instance. Decided by names and syntax alone, so that "yes" can be wrong.
 
-use std::collections::BTreeMap;
-
 use tree_sitter::Node;
 
 use super::hierarchy::words;
@@ -134,33 +132,6 @@ pub fn unpacks_into(text: &str, is_named: &dyn Fn(&str) -> bool) -> bool {
         });
     }
     unpacks
-}
-
-/// The dictionaries that calls unpack into their arguments, as they are written, `x` and `self.y` of `m.f(**x, **self.y)`, with
-/// the byte offsets of the functions' last names (`f`); nothing for a function without a name.
-#[must_use]
-pub fn unpacked_into_calls(text: &str) -> BTreeMap<String, Vec<Option<usize>>> {
-    let mut unpacked: BTreeMap<String, Vec<Option<usize>>> = BTreeMap::new();
-    if text.contains("**") {
-        preorder(parse(text).root_node(), |node| {
-            let arguments = node.parent().filter(|above| above.kind() == "argument_list");
-            if node.kind() == "dictionary_splat"
-                && let Some(arguments) = arguments
-                && let Some(dictionary) = node.named_child(0).and_then(|value| dotted(value, text))
-            {
-                let call = arguments.parent().filter(|above| above.kind() == "call");
-                let function = call.and_then(|call| call.child_by_field_name("function"));
-                let name = function.and_then(|function| match function.kind() {
-                    "identifier" => Some(function),
-                    "attribute" => function.child_by_field_name("attribute"),
-                    _ => None,
-                });
-                unpacked.entry(dictionary).or_default().push(name.map(|name| name.start_byte()));
-            }
-            true
-        });
-    }
-    unpacked
 }
 
 /// The call of a function.

@@ -7,13 +7,16 @@ use tree_sitter::{Node, Tree};
 use super::outline::Span;
 use super::replaceable::Replaceable;
 use super::syntax::{children, dotted, parse, text_of, unwrapped};
+use super::unpacked::UnpackingCalls;
 
 /// The syntax tree of one text, to examine the uses of many of its tokens.
 pub struct Usage<'t> {
-    tree: Tree,
-    text: &'t str,
+    pub(super) tree: Tree,
+    pub(super) text: &'t str,
     /// See [`Receiver::is_replaceable`].
     replaceable: OnceCell<Replaceable<'t>>,
+    /// See [`Usage::unpacked_key`].
+    pub(super) unpacked: OnceCell<UnpackingCalls>,
 }
 
 /// The use of a name token.
@@ -73,7 +76,10 @@ pub enum StringUse {
 /// What names the members of a class with strings.
 const MEMBER_LISTS: [&str; 2] = ["__slots__", "__match_args__"];
 
-/// A keyword argument.
+/// Methods that read the key of a dictionary.
+pub const BY_KEY: [&str; 3] = ["get", "pop", "setdefault"];
+
+/// A keyword argument, or a dictionary that is unpacked into several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeywordUse {
     /// The last name token of the callee; `None` in the head of a class.
@@ -116,7 +122,7 @@ impl<'t> Usage<'t> {
     /// Parses a text, or takes its tree from the cache.
     #[must_use]
     pub fn of(text: &'t str) -> Self {
-        Self { tree: parse(text), text, replaceable: OnceCell::new() }
+        Self { tree: parse(text), text, replaceable: OnceCell::new(), unpacked: OnceCell::new() }
     }
 
     fn token(&self, offset: usize) -> Option<Node<'_>> {
@@ -318,7 +324,11 @@ impl<'t> Usage<'t> {
     pub fn keyword(&self, offset: usize) -> Option<KeywordUse> {
         let token = self.token(offset)?;
         let argument = token.parent().filter(|parent| parent.kind() == "keyword_argument")?;
-        let list = argument.parent()?;
+        self.argument_in(argument.parent()?)
+    }
+
+    /// A keyword argument among these arguments.
+    pub(super) fn argument_in(&self, list: Node<'_>) -> Option<KeywordUse> {
         let call = list.parent()?;
         if call.kind() == "class_definition" {
             return Some(KeywordUse { callee: None, function: String::new(), subject: None, is_class: true });
@@ -420,7 +430,7 @@ fn imported(token: Node<'_>) -> Option<Option<Span>> {
 }
 
 /// The last name token of a dotted name.
-fn last_name(node: Node<'_>) -> Option<Node<'_>> {
+pub(super) fn last_name(node: Node<'_>) -> Option<Node<'_>> {
     let node = unwrapped(node);
     match node.kind() {
         "identifier" => Some(node),
@@ -429,7 +439,6 @@ fn last_name(node: Node<'_>) -> Option<Node<'_>> {
     }
 }
 
-/// The targets of an assignment: the last name token of each one that is a dotted name.
 /// The last name token of the target that takes an element of a tuple: `a` for the first of `a, b = x, y`.
 fn paired_target(values: Node<'_>, element: Node<'_>) -> Option<Span> {
     let assignment = values.parent().filter(|parent| parent.kind() == "assignment")?;
@@ -446,7 +455,8 @@ fn paired_target(values: Node<'_>, element: Node<'_>) -> Option<Span> {
     children(left).nth(at).filter(|_| is_paired).and_then(last_name).map(|name| name.byte_range())
 }
 
-fn targets(assignment: Node<'_>) -> Vec<Span> {
+/// The targets of an assignment: the last name token of each one that is a dotted name.
+pub(super) fn targets(assignment: Node<'_>) -> Vec<Span> {
     let mut found = Vec::new();
     let mut at = Some(assignment);
     while let Some(node) = at.filter(|node| node.kind() == "assignment") {

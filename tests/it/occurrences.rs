@@ -816,6 +816,38 @@ print('{subject}'.format(**shown))
 }
 
 #[test]
+fn keys_of_unpacked_attributes_replacers_and_typed_dictionaries() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+from dataclasses import dataclass, replace
+from typing import TypedDict
+@dataclass
+class Mail:
+    subject: str = 'x'
+class App:
+    def run(self):
+        self.options: dict[str, str] = {}
+        self.options['subject'] = 'a'
+        first = second = {'subject': 'b'}
+        return Mail(**self.options), Mail(**first)
+changed = {'subject': 'c'}
+replace(Mail(), **changed)
+class Movie(TypedDict):
+    title: str
+def show(movie: Movie) -> str:
+    print('{title}'.format(**movie))
+    return movie['title']
+",
+        ));
+        assert_eq!(uses(&env, "py://m#Mail.subject").unresolved, ["m.py:9:23", "m.py:10:28", "m.py:12:13"]);
+        let found = uses(&env, "py://m#Movie.title");
+        assert_eq!(found.at(), ["m.py:15:5", "m.py:18:19"]);
+    }
+}
+
+#[test]
 fn names_that_a_package_makes_are_unresolved() {
     for server in [TestEnv::pyright, TestEnv::ty] {
         let env = server(&Project::parse(

@@ -10,7 +10,7 @@ use crate::model::facts::UseProvenance;
 use crate::python::classes::Class;
 use crate::python::hierarchy::Relation;
 use crate::python::outline::{Outline, Span};
-use crate::python::usage::Usage;
+use crate::python::usage::{KeywordUse, Usage};
 
 /// Functions that copy an object with other values for fields.
 const REPLACERS: [&str; 5] = ["replace", "_replace", "evolve", "assoc", "__replace__"];
@@ -53,12 +53,17 @@ const DICTIONARIES: [&str; 2] = ["dict", "update"];
 impl Explainer<'_> {
     /// A keyword argument for which the server has no definition.
     pub(super) async fn keyword(&self, token: &Token) -> Result<Explanation, Failure> {
-        let Some(used) = &token.syntax().keyword else { return Ok(Explanation::Other) };
+        match &token.syntax().keyword {
+            None => Ok(Explanation::Other),
+            Some(used) if used.is_class => Ok(self.class_keyword(token)),
+            Some(used) => self.argument(token, used).await,
+        }
+    }
+
+    /// A keyword argument of a call, which is written as a keyword or as a key.
+    async fn argument(&self, token: &Token, used: &KeywordUse) -> Result<Explanation, Failure> {
         let path = &token.document.path;
         let questions = self.cx.requests_until_deadline();
-        if used.is_class {
-            return Ok(self.class_keyword(token));
-        }
         if REPLACERS.contains(&used.function.as_str()) && matches!(self.symbol.reach, Reach::Member { .. }) {
             let Some(subject) = &used.subject else {
                 return Ok(Explanation::Unresolved("the type of what is replaced is unknown".to_owned()));
@@ -92,19 +97,10 @@ impl Explainer<'_> {
         Ok(Explanation::Unresolved(format!("`{}` may pass its keyword arguments on", used.function)))
     }
 
-    /// A key of a dictionary that is unpacked into the arguments of functions: another name if all of them are known, are outside the
-    /// workspace and pass nothing on.
-    pub(super) async fn unpacked(&self, token: &Token, functions: &[usize]) -> Result<Explanation, Failure> {
-        let text = &token.document.text;
-        for &function in functions {
-            let name =
-                text[function..].split(|c: char| c != '_' && !unicode_ident::is_xid_continue(c)).next();
-            let at = self.position(token, function);
-            let found = self.cx.requests_until_deadline().definition(&token.document.path, at).await?;
-            let is_outside = found.items.iter().all(|place| !self.cx.state.is_in_workspace(&place.path));
-            let passes_on =
-                name.is_some_and(|name| FORWARDERS.contains(&name) || DICTIONARIES.contains(&name));
-            if found.items.is_empty() || !is_outside || passes_on {
+    /// A key of a dictionary that calls unpack: another name if it were one as a keyword of each of them.
+    pub(super) async fn unpacked(&self, token: &Token, calls: &[KeywordUse]) -> Result<Explanation, Failure> {
+        for call in calls {
+            if self.argument(token, call).await? != Explanation::Other {
                 return Ok(Explanation::Unresolved(UNPACKED.to_owned()));
             }
         }

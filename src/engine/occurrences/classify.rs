@@ -18,12 +18,10 @@ use crate::python::occurrences::{OccurrenceKind, is_quoted};
 use crate::python::outline::{Import, Imported, Outline};
 use crate::python::passed_on;
 use crate::python::scopes::Scopes;
-use crate::python::usage::{StringUse, TokenUse, Usage};
+use crate::python::unpacked::Unpacking;
+use crate::python::usage::{BY_KEY, KeywordUse, StringUse, TokenUse, Usage};
 use crate::workspace::files::{Document, Files as _};
 use crate::workspace::parallel::parallel_map;
-
-/// How far before a key the beginning of its dictionary is looked for.
-const MAX_DICTIONARY_CHARACTERS: usize = 4096;
 
 /// Why the key of a dictionary is unresolved.
 pub(super) const UNPACKED: &str = "the key of a dictionary that is unpacked into arguments";
@@ -33,9 +31,6 @@ const BY_STRING: [&str; 3] = ["getattr", "attrgetter", "methodcaller"];
 
 /// Builtins that are given an object and the name of its attribute.
 const ATTRIBUTE_FUNCTIONS: [&str; 4] = ["getattr", "hasattr", "setattr", "delattr"];
-
-/// Methods that read the key of a dictionary.
-const BY_KEY: [&str; 3] = ["get", "pop", "setdefault"];
 
 /// Functions that are given the names of fixtures as strings.
 const FIXTURES_BY_STRING: [&str; 2] = ["usefixtures", "getfixturevalue"];
@@ -54,8 +49,8 @@ pub(super) enum ServerQuestion {
     Subscripted(std::ops::Range<usize>),
     /// Its definition as the key of a dictionary; text if it has none.
     Key,
-    /// The definitions of the functions, whose names begin at these offsets, that it is given to as the name of an argument.
-    Unpacked(Vec<usize>),
+    /// What the calls do with it that are given it as the name of an argument.
+    Unpacked(Vec<KeywordUse>),
 }
 
 /// The names whose occurrences are explained.
@@ -177,7 +172,6 @@ impl Classifier<'_, '_> {
             scopes: OnceCell::new(),
             import_scopes: OnceCell::new(),
             pytest: &self.pytest,
-            unpacked: OnceCell::new(),
         };
         file.is_held_by_objects = matches!(self.symbol.reach, Reach::Global)
             && tokens.iter().any(|token| is_variable_of_class(self.classes, token) || is_kept_by_name(token));
@@ -211,8 +205,6 @@ struct File<'f, 'p> {
     /// Where names that imports bind are.
     import_scopes: OnceCell<Scopes>,
     pytest: &'f Mutex<fixtures::PytestFiles<'p>>,
-    /// The dictionaries that calls unpack.
-    unpacked: OnceCell<BTreeMap<String, Vec<Option<usize>>>>,
 }
 
 impl File<'_, '_> {
@@ -395,16 +387,16 @@ impl File<'_, '_> {
     }
 
     fn string(&self, token: &Token) -> Classification {
-        let used = self.usage.string(&token.span);
+        let Some(used) = self.usage.string(&token.span) else { return TEXT };
         if self.symbol.takes_keywords()
-            && let Some(functions) = self.unpacked_into(token, used.as_ref())
+            && !self.is_subscriptable()
+            && let Some(unpacking) = self.usage.unpacked_key(&token.span, &used)
         {
-            return match functions.iter().copied().collect() {
-                Some(functions) => Classification::Ask(ServerQuestion::Unpacked(functions)),
-                None => Classification::Done(Explanation::Unresolved(UNPACKED.to_owned())),
+            return match unpacking {
+                Unpacking::InPlace => Classification::Done(Explanation::Unresolved(UNPACKED.to_owned())),
+                Unpacking::ByName(calls) => Classification::Ask(ServerQuestion::Unpacked(calls)),
             };
         }
-        let Some(used) = used else { return TEXT };
         let is_member = matches!(self.symbol.reach, Reach::Member { .. });
         match used {
             StringUse::Argument { function, subject: Some(subject), receiver }
@@ -444,29 +436,6 @@ impl File<'_, '_> {
             StringUse::Other if self.is_subscriptable() => Classification::Ask(ServerQuestion::Key),
             _ => TEXT,
         }
-    }
-
-    /// The functions into whose arguments the dictionary with a key is unpacked, `**{"key": value}` or by its name; nothing if it
-    /// is not seen to be unpacked.
-    fn unpacked_into(&self, token: &Token, used: Option<&StringUse>) -> Option<&[Option<usize>]> {
-        let text = &self.document.text;
-        let dictionary = match used {
-            Some(StringUse::Subscript(Some(subject))) => &text[subject.clone()],
-            Some(StringUse::Argument { function, receiver: Some(receiver), .. })
-                if BY_KEY.contains(&function.as_str()) =>
-            {
-                &text[receiver.clone()]
-            }
-            _ => {
-                let before = before_dictionary(text, &token.span)?;
-                if before.ends_with("**") {
-                    return Some(&[None]);
-                }
-                assigned(before)?
-            }
-        };
-        let unpacked = self.unpacked.get_or_init(|| passed_on::unpacked_into_calls(text));
-        unpacked.get(dictionary).map(Vec::as_slice)
     }
 
     /// Whether a function is given an object and the name of its attribute: `setattr`, also of `monkeypatch`, or `patch.object`.
@@ -591,29 +560,6 @@ fn is_kept_by_name(token: &Token) -> bool {
     let value =
         value.map(|value| value.trim_start().split([',', ')', '\n']).next().unwrap_or_default().trim());
     value.is_some_and(|value| last_part(value) == token.text())
-}
-
-/// The text before the brace of the dictionary that a string is a key of.
-fn before_dictionary<'t>(text: &'t str, key: &std::ops::Range<usize>) -> Option<&'t str> {
-    let is_key = text[key.end..].get(1..).is_some_and(|after| after.trim_start().starts_with(':'));
-    let mut depth = 0_usize;
-    let open = text[..key.start].char_indices().rev().take(MAX_DICTIONARY_CHARACTERS).find(|&(_, c)| {
-        match c {
-            '}' | ']' | ')' => depth += 1,
-            '{' | '[' | '(' if depth == 0 => return true,
-            '{' | '[' | '(' => depth -= 1,
-            _ => {}
-        }
-        false
-    });
-    open.filter(|&(_, c)| is_key && c == '{').map(|(at, _)| text[..at].trim_end())
-}
-
-/// What an assignment whose text ends with `=` assigns to: `x` of `x: dict[str, int] =`.
-fn assigned(before_value: &str) -> Option<&str> {
-    let target = before_value.strip_suffix('=')?;
-    let line = target.rfind('\n').map_or(0, |end| end + 1);
-    target[line..].split(':').next().map(str::trim)
 }
 
 fn last_part(dotted: &str) -> &str {

@@ -121,7 +121,7 @@ impl<'l> Explainer<'l> {
                         (ServerQuestion::Subscripted(subject), Some(of_type)) => {
                             Ok(self.subscripted(token, subject, &answer, &of_type.await?))
                         }
-                        (ServerQuestion::Unpacked(functions), _) => self.unpacked(token, functions).await,
+                        (ServerQuestion::Unpacked(calls), _) => self.unpacked(token, calls).await,
                         _ => {
                             let explanation = self.explain(token, question, &answer).await?;
                             self.with_definition(token, explanation, &answer).await
