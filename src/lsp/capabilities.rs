@@ -130,8 +130,8 @@ pub(super) fn encoding(offered: &Value) -> Result<ColumnUnit, LspError> {
     }
 }
 
-/// The client `capabilities`, the same for every server.
-pub(super) fn declared() -> Value {
+/// The client `capabilities`, the same for every server but for what its profile says.
+pub(super) fn declared(profile: &Profile) -> Value {
     static DECLARED: LazyLock<Value> = LazyLock::new(|| {
         let mut declared = wire::value(declaration());
         // LSP 3.18 has these three; `lsp_types` stops at 3.17. With them a pulled report has the content of a pushed
@@ -142,7 +142,11 @@ pub(super) fn declared() -> Value {
         pulled["tagSupport"] = wire::value(diagnostic_tags());
         declared
     });
-    DECLARED.clone()
+    let mut declared = DECLARED.clone();
+    if !profile.registers_watchers {
+        declared["workspace"]["didChangeWatchedFiles"]["dynamicRegistration"] = false.into();
+    }
+    declared
 }
 
 fn declaration() -> ClientCapabilities {
@@ -340,7 +344,7 @@ mod tests {
 
     #[test]
     fn what_is_declared() {
-        let declared = declared();
+        let declared = declared(Profile::of(ServerKind::Pyright));
         assert_eq!(declared["general"]["positionEncodings"], json!(["utf-16", "utf-8", "utf-32"]));
         assert_eq!(declared["textDocument"]["definition"]["linkSupport"], false);
         let kinds: Vec<u32> = (1..=26).collect();
@@ -350,6 +354,9 @@ mod tests {
             "relatedInformation": true, "tagSupport": {"valueSet": [1, 2]},
         });
         assert_eq!(declared["textDocument"]["diagnostic"], pulled);
+        assert_eq!(declared["workspace"]["didChangeWatchedFiles"]["dynamicRegistration"], true);
+        let for_ty = super::declared(Profile::of(ServerKind::Ty));
+        assert_eq!(for_ty["workspace"]["didChangeWatchedFiles"]["dynamicRegistration"], false);
     }
 
     #[test]

@@ -102,8 +102,8 @@ impl Client {
     ) -> Result<Self, LspError> {
         let handler =
             ServerRequestHandler::new(profile.configuration(&options.settings), options.root.clone());
-        let params = initialize_params(&options);
-        let recorded = initialize_params(&InitializeOptions { process_id: None, ..options.clone() });
+        let params = initialize_params(&options, profile);
+        let recorded = initialize_params(&InitializeOptions { process_id: None, ..options.clone() }, profile);
         let cancellation = process.as_ref().and_then(ServerProcess::cancellation);
         let endpoint = Arc::new(Endpoint::new(connection.sender, handler, cancellation));
         let watch = process.as_ref().map(ServerProcess::watch);
@@ -389,7 +389,7 @@ impl Drop for Client {
 /// The parameters of `initialize`. The root is given in all three ways because servers differ in which they read, and
 /// the locale because messages are otherwise in the language of the environment.
 #[expect(deprecated, reason = "older servers read only `rootUri` or `rootPath`")]
-fn initialize_params(options: &InitializeOptions) -> Value {
+fn initialize_params(options: &InitializeOptions, profile: &Profile) -> Value {
     let mut params = wire::value(InitializeParams {
         process_id: options.process_id,
         root_path: Some(options.root.to_string()),
@@ -406,6 +406,6 @@ fn initialize_params(options: &InitializeOptions) -> Value {
         locale: Some("en".to_owned()),
         ..InitializeParams::default()
     });
-    params["capabilities"] = capabilities::declared();
+    params["capabilities"] = capabilities::declared(profile);
     params
 }

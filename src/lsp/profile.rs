@@ -64,6 +64,9 @@ pub struct Profile {
     /// from `__filename`, which in its split bundle is the library and not the program: the thread ends at once
     /// ("Background thread exited with code: 0") and a pull is never answered. basedpyright's thread works.
     pub pulls_when_cancellable: bool,
+    /// Whether it may register which files the client should watch. Both are told of every change all the same. ty 0.0.105 lists all
+    /// files of the workspace before it registers, and answers nothing before that; Pyright, if it may not, watches by itself.
+    pub(super) registers_watchers: bool,
     /// Whether its answers never depend on earlier or concurrent requests, so that every request can share a worker.
     /// Pyright's do: it keeps the types that it inferred, and what it infers depends on where it begins.
     pub is_order_independent: bool,
@@ -103,6 +106,7 @@ const PYRIGHT: Profile = Profile {
     defines_dotted: false,
     pulls_without_capability: true,
     pulls_when_cancellable: false,
+    registers_watchers: true,
     is_order_independent: false,
     ends_by_kill: false,
     start_line_prefix: Some("Pyright language server "),
@@ -132,6 +136,7 @@ static TY: Profile = Profile {
     defines_dotted: true,
     pulls_without_capability: true,
     pulls_when_cancellable: true,
+    registers_watchers: false,
     is_order_independent: true,
     ends_by_kill: true,
     start_line_prefix: None,
@@ -177,7 +182,7 @@ impl Profile {
     #[must_use]
     pub fn digest_input(&self, settings: &ServerSettings) -> String {
         let flags = self.arguments(&[], None);
-        json!({"capabilities": capabilities::declared(), "flags": flags, "settings": self.configuration(settings)})
+        json!({"capabilities": capabilities::declared(self), "flags": flags, "settings": self.configuration(settings)})
             .to_string()
     }
 

@@ -127,7 +127,7 @@ impl Raw {
                 "locale": "en",
                 "rootUri": root,
                 "workspaceFolders": raw.folders(),
-                "capabilities": capabilities(),
+                "capabilities": capabilities(!options.is_ty()),
                 "initializationOptions": {},
             }),
         )?;
@@ -308,8 +308,8 @@ impl Drop for Raw {
 }
 
 /// The client capabilities. Some of them change Pyright's answers: with `declaration`, a definition prefers sources over stubs; with
-/// a registration for `diagnostic`, it stops pushing diagnostics.
-fn capabilities() -> Value {
+/// a registration for `diagnostic`, it stops pushing diagnostics. ty lists all files before it registers `watchers`.
+fn capabilities(watchers: bool) -> Value {
     json!({
         "general": {"positionEncodings": ["utf-16"]},
         "textDocument": {
@@ -325,7 +325,7 @@ fn capabilities() -> Value {
         "window": {"workDoneProgress": true},
         "workspace": {
             "configuration": true,
-            "didChangeWatchedFiles": {"dynamicRegistration": true},
+            "didChangeWatchedFiles": {"dynamicRegistration": watchers},
             "workspaceFolders": true,
         },
     })
