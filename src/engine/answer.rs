@@ -14,7 +14,7 @@ use super::opinion::Opinions;
 use super::pool::{Isolation, StartingWorker, WorkerKind};
 use super::request_state::RequestState;
 use super::single_flight::{FlightLeader, FlightRole};
-use super::{analyze, navigation, order_dependence, refactor, single_flight};
+use super::{analyze, navigation, order_dependence, refactor, resolution, single_flight};
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::BundleDraft;
 use crate::lsp::LspError;
@@ -335,14 +335,24 @@ impl Engine {
         });
         let starting = (needs_server && !may_be_cached && tools.found.is_ok())
             .then(|| self.shared.pool.start(WorkerKind::of(request, self.settings.server), &tools));
-        if needs_server
-            && may_presume
-            && let Some(inputs) = self.shared.scanner.presume(&self.settings, tools.clone()).await?
-        {
-            return Ok(AttemptInputs { inputs, fresh: false, starting });
+        if needs_server && may_presume {
+            let presumed = self.shared.scanner.presume(&self.settings, tools.clone());
+            let (presumed, ()) = tokio::join!(presumed, self.parse_ahead(request));
+            if let Some(inputs) = presumed? {
+                return Ok(AttemptInputs { inputs, fresh: false, starting });
+            }
         }
         let inputs = self.shared.scanner.scan_since(began, &self.settings, Some(tools)).await?;
         Ok(AttemptInputs { inputs, fresh: true, starting })
+    }
+
+    /// Parses the file that the selector probably means, so that it is in the cache when the selector is resolved.
+    async fn parse_ahead(&self, request: &Request) {
+        let Some(selector) = request.selector.clone() else { return };
+        let root = self.settings.root.clone();
+        // Whatever fails here is reported when the selector is resolved.
+        let _ =
+            blocking_within(self.settings.timeout, move || resolution::parse_ahead(&selector, &root)).await;
     }
 
     async fn tools(&self, needs_server: bool) -> Result<Tools, Failure> {
@@ -417,6 +427,9 @@ impl Engine {
         *served_from = ServedFrom::Server;
         let mut starting = starting;
         if let Some(starting) = &mut starting {
+            // The ids of definitions in the answer come from the index, which can be read while the server works.
+            let state = state.clone();
+            drop(blocking(move || state.definitions().build()));
             starting.wait().await?;
         }
         let AttemptConditions { isolation, deadline } = conditions;
@@ -519,9 +532,9 @@ impl Engine {
         }
         // What git reports about files is not part of the inputs, so of an edit only its plan is cached.
         let key = match refactor::planning_request(request) {
-            Some(planning) => MemoKey::of(&planning, inputs),
+            Some(planning) => MemoKey::of(&planning, inputs, &self.settings.cache),
             None if request.cmd.edits() => None,
-            None => MemoKey::of(request, inputs),
+            None => MemoKey::of(request, inputs, &self.settings.cache),
         }?;
         let key = match request.options.agree {
             Some(_) => key.with_other(self.other_inputs_digest(request).await?),
@@ -582,7 +595,7 @@ pub(super) fn failure_of(
     let is_outside = failure.is_outside();
     let mut draft = BundleDraft::failed(Some(request.clone()), failure.into_body(paths));
     draft.resolution = state.and_then(|state| state.resolution(request));
-    draft.relocation = super::resolution::rules_of(draft.resolution.as_ref());
+    draft.relocation = resolution::rules_of(draft.resolution.as_ref());
     let environment = || inputs.map(|inputs| inputs.environment.clone());
     draft.environment = state.map(|state| state.environment()).or_else(environment);
     draft.warnings = inputs.map(|inputs| inputs.warnings.clone()).unwrap_or_default();

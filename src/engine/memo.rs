@@ -12,11 +12,11 @@ use crate::bundle::seal::bundle_id;
 use crate::digest::Digest;
 use crate::model::bundle::{Bundle, Volatile};
 use crate::model::request::Request;
-use crate::path::WorkspacePath;
+use crate::path::{AbsPath, WorkspacePath};
 use crate::python::entry_points::FILES as ENTRY_POINT_FILES;
 use crate::reward::verify;
 use crate::selector::PositionSpec;
-use crate::toolchain::ServerSource;
+use crate::toolchain::{ServerSource, program_digest};
 use crate::workspace::disk_cache::{DiskCache, DiskCacheStats};
 use crate::workspace::files::read_bytes;
 
@@ -115,7 +115,8 @@ impl MemoKey {
 
     /// The key of a request for some inputs. `None` if no server is available that could have answered, if the
     /// request is about a file that the inputs do not cover, or if it names a revision by anything but a commit ID.
-    pub(super) fn of(request: &Request, inputs: &Inputs) -> Option<Self> {
+    /// `cache` is lanser's cache folder.
+    pub(super) fn of(request: &Request, inputs: &Inputs, cache: &AbsPath) -> Option<Self> {
         // What a revision refers to, and which contents are still cached, is not part of the inputs.
         if request.selector.as_ref().is_some_and(|selector| selector.doc_version().is_some()) {
             return None;
@@ -144,7 +145,7 @@ impl MemoKey {
             // Two programs given by the user may report the same version.
             let main = found.program.main_file();
             fields.push(main.as_str().as_bytes().to_vec());
-            fields.push(read_bytes(main).ok()?);
+            fields.push(program_digest(main, cache).ok()?.as_bytes().to_vec());
         }
         if request.cmd.edits() {
             // A rename edits entry points.
@@ -168,8 +169,8 @@ impl MemoKey {
 }
 
 /// The digest of what the answer to a request depends on besides the request; `None` if that is not known.
-pub(super) fn inputs_digest(request: &Request, inputs: &Inputs) -> Option<Digest> {
-    MemoKey::of(request, inputs).map(|key| key.inputs)
+pub(super) fn inputs_digest(request: &Request, inputs: &Inputs, cache: &AbsPath) -> Option<Digest> {
+    MemoKey::of(request, inputs, cache).map(|key| key.inputs)
 }
 
 fn request_digest(request: &Request) -> Option<Digest> {

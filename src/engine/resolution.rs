@@ -2,6 +2,7 @@
 
 use super::locations::{LocationBuilder, preview};
 use super::request_state::{RequestState, RequestTarget, SelectorOutcome};
+use crate::bundle::portable::PathMap;
 use crate::digest::Score;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Options, Request, SelectorForm};
@@ -9,9 +10,10 @@ use crate::model::resolution::{
     Candidate, DecidingCommit, EvidenceStep, Features, Relocation, RelocationRules, RelocationVia,
     Resolution, Resolved, Via,
 };
-use crate::path::WorkspacePath;
+use crate::path::{AbsPath, WorkspacePath};
+use crate::python::outline::Outline;
 use crate::python::symbol::{self, ResolveOutcome};
-use crate::python::{position, roles, step};
+use crate::python::{parsed_file, position, roles, step};
 use crate::relocate::locate::{LocatedTarget, MAX_CANDIDATES, ResolutionEvidence, ResolvedVia};
 use crate::relocate::selector_forms;
 use crate::relocate::trail::TrailStep;
@@ -20,6 +22,28 @@ use crate::selector::{
     AnchorSpec, DocVersion, Identifier, PositionSpec, QualName, Role, SymbolId, SymbolSpec, SymidSpec,
 };
 use crate::text::ColumnUnit;
+use crate::workspace::files::{DiskFiles, Files as _};
+
+/// Reads and parses the file that a selector probably means, for the cache of parsed files. Blocking.
+pub(super) fn parse_ahead(selector: &PositionSpec, root: &AbsPath) {
+    let files = DiskFiles::new();
+    let read = |path: &AbsPath| files.read(path).ok();
+    if let Some(uri) = selector.uri() {
+        let path = PathMap::new().workspace(root.clone()).absolute(uri);
+        if let Some(document) = path.as_ref().and_then(read) {
+            parsed_file::parse_ahead(&document);
+        }
+    } else if let PositionSpec::Symbol(spec) = selector {
+        // Which folders modules are imported from is not known yet; these are the usual ones.
+        let stem = spec.qualname.module.as_str().replace('.', "/");
+        let places = ["", "src/"]
+            .into_iter()
+            .flat_map(|folder| ["", "/__init__"].map(|end| root.join(&format!("{folder}{stem}{end}.py"))));
+        if let Some(document) = places.into_iter().find_map(|path| read(&path)) {
+            let _ = Outline::parse(&document.text);
+        }
+    }
+}
 
 impl RequestState {
     /// The resolution for the bundle, in the default coordinates of LSP.

@@ -71,6 +71,11 @@ impl MemorySize for ParsedFile {
     }
 }
 
+/// Parses a document into the cache.
+pub fn parse_ahead(document: &Document) {
+    drop(ParsedFile::of(document));
+}
+
 /// The longest signature that is shown, in bytes.
 const MAX_SIGNATURE_BYTES: usize = 4000;
 

@@ -34,6 +34,11 @@ impl Definitions<'_> {
         self.index.get_or_init(|| Index::of(self.snapshot, self.threads))
     }
 
+    /// Builds the index before the first query.
+    pub fn build(&self) {
+        self.index();
+    }
+
     /// The entry of the definition whose name begins at an offset of a file; for a repeated assignment to a variable, the
     /// entry of the first.
     #[must_use]

@@ -41,7 +41,7 @@ pub use find::find;
 pub use install::{ensure, install};
 pub use inventory::{CandidateStatus, Inventory, NodeCandidate, ServerCandidate, inventory};
 pub use node::Node;
-pub use package::Package;
+pub use package::{Package, program_digest};
 pub use pins::{PINS, Pin};
 pub use request::{FoundServer, ServerProgram, ServerSource, ToolchainRequest};
 pub use server_kinds::{OLDEST_NODE, default_version, supported_versions};

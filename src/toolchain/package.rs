@@ -106,8 +106,7 @@ impl Package {
         if !is_native(self.kind) {
             return self.code_digest();
         }
-        let known = ProgramCache::new(cache, "program-digests.json");
-        known.get_or_query(self.main_file().as_path(), |_: &Digest| true, || self.code_digest())
+        program_digest(&self.main_file(), cache)
     }
 
     /// The digest of the server's code: of its program, or the paths and contents of all `*.js` and `dist/**/*.js`, sorted by path.
@@ -148,6 +147,15 @@ impl Package {
         }
         Ok(Digest::of_fields(fields.iter().map(Vec::as_slice)))
     }
+}
+
+/// The digest of a file that starts a server, from lanser's cache if the file has not changed.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn program_digest(file: &AbsPath, cache: &AbsPath) -> std::io::Result<Digest> {
+    let known = ProgramCache::new(cache, "program-digests.json");
+    known.get_or_query(file.as_path(), |_: &Digest| true, || Ok(Digest::of(&fs::read(file.as_path())?)))
 }
 
 /// The version that a program prints: `ty 0.0.105`, perhaps with a commit behind it.

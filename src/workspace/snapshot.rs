@@ -420,14 +420,16 @@ fn now_nanos() -> i64 {
 fn load_known(path: &AbsPath, root: &AbsPath) -> Option<ScanRecords> {
     let payload = load(path, MAGIC)?;
     let mut reader = FieldReader(&payload);
-    let mut files = BTreeMap::new();
-    for _ in 0..reader.u64()? {
+    let count = reader.u64()?;
+    let files = (0..count).map(|_| {
         let path = WorkspacePath::new(reader.text()?)?;
         let stat =
             Stat { size: reader.u64()?, mtime: reader.i64()?, ctime: reader.i64()?, inode: reader.u64()? };
         let (racy, not_utf8) = (reader.u64()? != 0, reader.u64()? != 0);
-        files.insert(path, KnownFile { stat, digest: reader.digest()?, racy, not_utf8 });
-    }
+        Some((path, KnownFile { stat, digest: reader.digest()?, racy, not_utf8 }))
+    });
+    // At once, which is faster than one by one when they are in order.
+    let files = files.collect::<Option<BTreeMap<_, _>>>()?;
     let walk = WorkspaceWalk::read(&mut reader, root, |path| files.get(path).map(|known| known.stat))?;
     Some(ScanRecords { walk, files })
 }
