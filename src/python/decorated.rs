@@ -1,10 +1,14 @@
 //! Parameters whose type a decorator declares: `def pass_context(f: Callable[Concatenate[Context, P], R]) -> …` passes a
 //! `Context` first, so the first parameter of what it decorates is one. Pyright does not infer that into the function's body.
 
+use std::sync::Arc;
+
 use tree_sitter::Node;
 
+use super::digest_cache::{DigestCache, MemorySize};
 use super::outline::Span;
 use super::syntax::{children, dotted, parse, preorder, text_of};
+use crate::workspace::files::Document;
 
 /// The first parameter of a decorated function, without annotation and default.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,10 +23,23 @@ pub struct DecoratedParameter {
     pub decorator: String,
 }
 
+/// The first parameters of a document's functions, as [`decorated_parameters`] finds them, perhaps from the cache.
+#[must_use]
+pub fn decorated_parameters_of(document: &Document) -> Arc<Vec<DecoratedParameter>> {
+    static FOUND: DigestCache<Vec<DecoratedParameter>> = DigestCache::new();
+    FOUND.get(document.digest, || decorated_parameters(&document.text))
+}
+
+impl MemorySize for Vec<DecoratedParameter> {
+    fn memory_bytes(&self) -> usize {
+        let texts = self.iter().map(|one| one.name.len() + one.decorator.len());
+        self.len() * size_of::<DecoratedParameter>() + texts.sum::<usize>()
+    }
+}
+
 /// The first parameters of the functions of a text that are decorated with a plain name, in the order of their places.
 /// Methods are left out: their first parameter is the object.
-#[must_use]
-pub fn decorated_parameters(text: &str) -> Vec<DecoratedParameter> {
+fn decorated_parameters(text: &str) -> Vec<DecoratedParameter> {
     if !text.contains('@') {
         return Vec::new();
     }

@@ -5,11 +5,15 @@
 //! one above. `@pytest.mark.parametrize` passes values in place of fixtures.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tree_sitter::Node;
 
+use super::digest_cache::{DigestCache, MemorySize};
 use super::outline::Span;
 use super::syntax::{children, dotted, parse, preorder, text_of, unwrapped};
+use crate::digest::Digest;
+use crate::workspace::files::Document;
 
 /// How a fixture provides its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,9 +85,27 @@ pub fn may_request(file_name: &str, text: &str) -> bool {
     is_test_file(file_name) || text.contains("fixture")
 }
 
-/// Reads a file whose name is given.
+/// Reads a document, or takes it from the cache.
 #[must_use]
-pub fn read(file_name: &str, text: &str) -> PytestFile {
+pub fn of(document: &Document) -> Arc<PytestFile> {
+    static FILES: DigestCache<PytestFile> = DigestCache::new();
+    let name = document.path.file_name();
+    let key = [&[u8::from(is_test_file(name))][..], &document.digest.as_bytes()[..]];
+    FILES.get(Digest::of_fields(key), || read(name, &document.text))
+}
+
+impl MemorySize for PytestFile {
+    fn memory_bytes(&self) -> usize {
+        /// The memory of the texts of one, about.
+        const TEXTS_BYTES: usize = 64;
+        size_of::<Self>()
+            + self.fixtures.len() * (size_of::<Fixture>() + TEXTS_BYTES)
+            + self.requested.len() * (size_of::<RequestedFixture>() + TEXTS_BYTES)
+    }
+}
+
+/// Reads a file whose name is given.
+fn read(file_name: &str, text: &str) -> PytestFile {
     let tree = parse(text);
     let root = tree.root_node();
     let mut found = PytestFile { start: start(root, text), ..PytestFile::default() };

@@ -17,7 +17,7 @@ use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
-use crate::python::decorated::decorated_parameters;
+use crate::python::decorated::decorated_parameters_of;
 use crate::python::occurrences::OccurrenceKind;
 use crate::python::outline::{Imported, Outline};
 use crate::python::pytest::{self, Fixture, PytestFile, RequestedFixture};
@@ -142,27 +142,20 @@ pub(in crate::engine) async fn definition(
     Ok(Some((by_name(cx, overlays.mapped(cx, answer?)), overlays::provenance(document, offset))))
 }
 
-/// The pytest side of files, each read once.
+/// The pytest side of files.
 pub(super) struct PytestFiles<'p> {
     cx: &'p RequestContext<'p>,
-    read: BTreeMap<AbsPath, Option<Arc<PytestFile>>>,
     /// Whether a file has parameters for which an overlay may know a type.
     untyped: BTreeMap<AbsPath, bool>,
 }
 
 impl<'p> PytestFiles<'p> {
     pub(super) const fn new(cx: &'p RequestContext<'p>) -> Self {
-        Self { cx, read: BTreeMap::new(), untyped: BTreeMap::new() }
+        Self { cx, untyped: BTreeMap::new() }
     }
 
-    pub(super) fn read(&mut self, path: &AbsPath) -> Option<Arc<PytestFile>> {
-        if let Some(known) = self.read.get(path) {
-            return known.clone();
-        }
-        let file =
-            self.document(path).map(|document| Arc::new(pytest::read(path.file_name(), &document.text)));
-        self.read.insert(path.clone(), file.clone());
-        file
+    pub(super) fn read(&self, path: &AbsPath) -> Option<Arc<PytestFile>> {
+        self.document(path).map(|document| pytest::of(&document))
     }
 
     /// Whether a file has parameters for which [`super::overlays`] may know a type.
@@ -173,7 +166,7 @@ impl<'p> PytestFiles<'p> {
         let has_some = self.document(path).is_some_and(|document| {
             pytest::may_request(path.file_name(), &document.text)
                 && self.read(path).is_some_and(|file| file.requested.iter().any(|one| one.is_bare))
-                || !decorated_parameters(&document.text).is_empty()
+                || !decorated_parameters_of(&document).is_empty()
         });
         self.untyped.insert(path.clone(), has_some);
         has_some

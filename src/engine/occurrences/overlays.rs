@@ -21,7 +21,7 @@ use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
-use crate::python::decorated::{DecoratedParameter, decorated_parameters, passed_type};
+use crate::python::decorated::{DecoratedParameter, decorated_parameters_of, passed_type};
 use crate::python::pytest::{Fixture, FixtureKind};
 use crate::python::usage::Usage;
 use crate::text::{LineIndex, Range};
@@ -81,8 +81,8 @@ impl Overlays {
                     inserted.push((requested.span.end, format!("={value}")));
                 }
             }
-            for parameter in decorated_parameters(&original.text) {
-                if let Some(class) = decorated_type(files, classes, &path, &parameter, &mut imports) {
+            for parameter in decorated_parameters_of(&original).iter() {
+                if let Some(class) = decorated_type(files, classes, &path, parameter, &mut imports) {
                     inserted.push((parameter.span.end, format!(": {class}")));
                 }
             }
@@ -240,7 +240,7 @@ pub(super) fn provenance(document: &Document, offset: usize) -> UseProvenance {
     let is_it = |parameter: &DecoratedParameter| {
         receiver.as_ref() == Some(&parameter.name) && functions.contains(&parameter.function)
     };
-    match decorated_parameters(&document.text).iter().any(is_it) {
+    match decorated_parameters_of(document).iter().any(is_it) {
         true => UseProvenance::Decorator,
         false => UseProvenance::PytestFixture,
     }
