@@ -39,7 +39,8 @@ impl MemorySize for Vec<DecoratedParameter> {
 
 /// The first parameters of the functions of a text that are decorated with a plain name, in the order of their places.
 /// Methods are left out: their first parameter is the object.
-fn decorated_parameters(text: &str) -> Vec<DecoratedParameter> {
+#[must_use]
+pub fn decorated_parameters(text: &str) -> Vec<DecoratedParameter> {
     if !text.contains('@') {
         return Vec::new();
     }

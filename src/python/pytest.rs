@@ -105,7 +105,8 @@ impl MemorySize for PytestFile {
 }
 
 /// Reads a file whose name is given.
-fn read(file_name: &str, text: &str) -> PytestFile {
+#[must_use]
+pub fn read(file_name: &str, text: &str) -> PytestFile {
     let tree = parse(text);
     let root = tree.root_node();
     let mut found = PytestFile { start: start(root, text), ..PytestFile::default() };
