@@ -188,12 +188,14 @@ impl<'p> ClaimedPlaces<'p> {
         Self(by_file)
     }
 
-    /// The other occurrences of the names in a file, in order. The file is parsed only if there may be some, and its tree is cached.
+    /// The other occurrences of the names in a file, in order. The file is parsed only if there may be some, and its tree is cached. If
+    /// the symbol `cannot_be_used` in the file, all tokens of code may be given as identifiers.
     pub(super) fn others(
         &self,
         cx: &RequestContext<'_>,
         document: &Arc<Document>,
         names: &[&str],
+        cannot_be_used: bool,
     ) -> Vec<Token> {
         let nothing = BTreeSet::new();
         let claimed = self.0.get(&document.path).unwrap_or(&nothing);
@@ -208,8 +210,9 @@ impl<'p> ClaimedPlaces<'p> {
             if candidates.is_empty() {
                 continue;
             }
-            let text = occurrences::plain_text(&document.text, name, &candidates);
-            let found = text.unwrap_or_else(|| {
+            let without_parsing =
+                if cannot_be_used { occurrences::tokens_and_text } else { occurrences::plain_text };
+            let found = without_parsing(&document.text, name, &candidates).unwrap_or_else(|| {
                 let all = occurrences::occurrences_keeping_tree(&document.text, document.digest, name);
                 all.into_iter().filter(|found| !is_claimed(found.start)).collect()
             });

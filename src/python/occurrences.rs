@@ -131,21 +131,61 @@ pub fn occurrences_keeping_tree(text: &str, digest: Digest, name: &str) -> Vec<T
 /// the name; `None` if the text has to be parsed to know.
 #[must_use]
 pub fn plain_text(text: &str, name: &str, candidates: &[usize]) -> Option<Vec<TextOccurrence>> {
+    lexed(text, name, candidates, |_, _| None)
+}
+
+/// Like [`plain_text`], but every token of code counts as an identifier, and every string as text: for a symbol that cannot be used in
+/// this text. `None` if the text has to be parsed to know which of them are tokens.
+#[must_use]
+pub fn tokens_and_text(text: &str, name: &str, candidates: &[usize]) -> Option<Vec<TextOccurrence>> {
+    // Words that the grammar takes for a part of a statement in some places.
+    const SOFT_KEYWORDS: [&str; 7] = ["match", "case", "type", "print", "exec", "async", "await"];
+    if SOFT_KEYWORDS.contains(&name) || text.contains("__all__") {
+        return None;
+    }
+    lexed(text, name, candidates, |around, span| match around {
+        Some(TextSpan::String(_)) => Some(OccurrenceKind::String),
+        None if !is_part_of_word(text, &span) => Some(OccurrenceKind::Identifier),
+        _ => None,
+    })
+}
+
+/// The occurrences of a name at the candidates by Python's lexical rules. `decide` says what is in code, in a formatted string, or
+/// all that a string holds; `None` if the text has to be parsed to know.
+fn lexed(
+    text: &str,
+    name: &str,
+    candidates: &[usize],
+    decide: impl Fn(Option<&TextSpan>, Span) -> Option<OccurrenceKind>,
+) -> Option<Vec<TextOccurrence>> {
     let spans = lexical::text_spans(text)?;
     let mut found = Vec::new();
     for &at in candidates {
+        let span = at..at + name.len();
         let next = spans.partition_point(|one| one.span().end <= at);
-        let around = spans.get(next).filter(|one| one.span().start <= at)?;
+        let around = spans.get(next).filter(|one| one.span().start <= at);
         let kind = match around {
-            TextSpan::Comment(_) => OccurrenceKind::Comment,
-            TextSpan::String(_) if !is_quoted(text, &(at..at + name.len())) => OccurrenceKind::String,
-            TextSpan::String(_) | TextSpan::Formatted(_) => return None,
+            Some(TextSpan::Comment(_)) => OccurrenceKind::Comment,
+            Some(TextSpan::String(_)) if !is_quoted(text, &span) => OccurrenceKind::String,
+            _ => decide(around, span.clone())?,
         };
-        let mut words = Vec::new();
-        push_words(&mut words, text, around.span().clone(), name, kind);
-        found.extend(words.into_iter().filter(|word| word.start == at));
+        match around {
+            None => found.push(TextOccurrence { start: span.start, end: span.end, kind }),
+            Some(around) => {
+                let mut words = Vec::new();
+                push_words(&mut words, text, around.span().clone(), name, kind);
+                found.extend(words.into_iter().filter(|word| word.start == at));
+            }
+        }
     }
     Some(found)
+}
+
+/// Whether a letter or digit stands before or after a span.
+fn is_part_of_word(text: &str, span: &Span) -> bool {
+    let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
+    text[..span.start].chars().next_back().is_some_and(is_word)
+        || text[span.end..].chars().next().is_some_and(is_word)
 }
 
 /// Whether a span is all that is between two quotes.
@@ -387,6 +427,22 @@ mod tests {
         }
         use OccurrenceKind::{Comment, String};
         assert_eq!(plain, [Comment, String, String]);
+    }
+
+    #[test]
+    fn tokens_and_text_are_those_of_the_parser() {
+        let text = "def f(name): # name\n    'a name'\n    x.name = f(name='name', y=b'\\name')\n    names, 2, nameé\n";
+        let all: Vec<usize> = candidates(text, "name").collect();
+        let kinds = |found: Vec<TextOccurrence>| -> Vec<(usize, bool)> {
+            found.into_iter().map(|one| (one.start, one.kind.is_token())).collect()
+        };
+        // `nameé` is another name, which only the parser is asked about.
+        assert_eq!(tokens_and_text(text, "name", &all), None);
+        let all = &all[..all.len() - 1];
+        assert_eq!(kinds(tokens_and_text(text, "name", all).unwrap()), kinds(occurrences(text, "name")));
+        assert_eq!(tokens_and_text("f'{name}'", "name", &[3]), None);
+        assert_eq!(tokens_and_text("__all__ = ['name']", "name", &[12]), None);
+        assert_eq!(tokens_and_text("match = 1", "match", &[0]), None);
     }
 
     #[test]

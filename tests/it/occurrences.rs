@@ -922,3 +922,38 @@ fn a_file_in_an_unknown_encoding_is_not_called_searched() {
     let found = uses(&env, "py://a#f");
     assert_eq!(found.status, "unknown", "{}", found.bundle);
 }
+
+/// Only the file of a local variable can use it; everywhere else its name is another symbol, or text.
+#[test]
+fn a_local_variable_is_not_used_by_other_files() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+def f() -> int:
+    amount = 1  # amount
+    def g() -> int: return amount
+    return g() + amount
+//- /names.py
+amount = 2  # the amount
+class A:
+    amount: int = 3
+print(A.amount, dict(amount=4), 'amount', 'the amount', 'amounts')
+//- /formatted.py
+from names import amount
+print(f'{amount} amount')
+//- /exported.py
+from names import amount
+__all__ = ['amount']
+",
+        ));
+        let found = uses(&env, "m.py:2:5");
+        assert_eq!(
+            found.at().into_iter().collect::<BTreeSet<_>>(),
+            ["m.py:2:5", "m.py:3:28", "m.py:4:18"].into()
+        );
+        assert_eq!(found.status, "complete");
+        let explained = &found.bundle["facts"]["completeness"]["explained"];
+        assert_eq!(explained, &json!({"reference": 3, "override": 0, "other": 8, "text": 5}));
+    }
+}

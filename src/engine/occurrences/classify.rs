@@ -147,7 +147,17 @@ pub(super) fn classify(
 
 impl Classifier<'_, '_> {
     fn file(&self, document: &Arc<Document>, claimed: &ClaimedPlaces<'_>) -> ClassifiedFile {
-        let tokens = claimed.others(self.cx, document, &self.all);
+        let cannot_be_used = self.is_local_elsewhere(&document.path);
+        let tokens = claimed.others(self.cx, document, &self.all, cannot_be_used);
+        if cannot_be_used {
+            let explained = |token: Token| {
+                let is_text = matches!(token.kind, OccurrenceKind::Comment | OccurrenceKind::String);
+                let explanation = if is_text { TEXT } else { OTHER };
+                (token, explanation)
+            };
+            let tokens = tokens.into_iter().map(explained).collect();
+            return ClassifiedFile { tokens, ..ClassifiedFile::default() };
+        }
         // Parts of comments and strings need no parsing.
         let is_plain_text = |token: &Token| {
             token.kind == OccurrenceKind::Comment
@@ -186,6 +196,13 @@ impl Classifier<'_, '_> {
             file.tokens.push((token, classification));
         }
         file
+    }
+
+    /// Whether the symbol is local to functions of other files, so that the file cannot use it. Fixtures are used by their names.
+    fn is_local_elsewhere(&self, path: &AbsPath) -> bool {
+        matches!(self.symbol.reach, Reach::Local)
+            && !self.symbol.is_fixture
+            && self.symbol.definitions.iter().all(|(defined_in, _)| defined_in != path)
     }
 }
 
