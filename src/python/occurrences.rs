@@ -139,8 +139,8 @@ pub fn plain_text(text: &str, name: &str, candidates: &[usize]) -> Option<Vec<Te
 #[must_use]
 pub fn tokens_and_text(text: &str, name: &str, candidates: &[usize]) -> Option<Vec<TextOccurrence>> {
     // Words that the grammar takes for a part of a statement in some places.
-    const SOFT_KEYWORDS: [&str; 7] = ["match", "case", "type", "print", "exec", "async", "await"];
-    if SOFT_KEYWORDS.contains(&name) || text.contains("__all__") {
+    const NOT_ALWAYS_NAMES: [&str; 8] = ["match", "case", "type", "_", "print", "exec", "async", "await"];
+    if NOT_ALWAYS_NAMES.contains(&name) || text.contains("__all__") {
         return None;
     }
     lexed(text, name, candidates, |around, span| match around {
@@ -181,9 +181,13 @@ fn lexed(
     Some(found)
 }
 
-/// Whether a letter or digit stands before or after a span.
+/// Whether a character can be a part of a name.
+fn is_word(c: char) -> bool {
+    c == '_' || unicode_ident::is_xid_continue(c)
+}
+
+/// Whether a span is only a part of a longer name.
 fn is_part_of_word(text: &str, span: &Span) -> bool {
-    let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
     text[..span.start].chars().next_back().is_some_and(is_word)
         || text[span.end..].chars().next().is_some_and(is_word)
 }
@@ -373,7 +377,6 @@ impl NameSpanCache {
 /// Adds the occurrences of `name` as a whole word in a span.
 fn push_words(found: &mut Vec<TextOccurrence>, text: &str, span: Span, name: &str, kind: OccurrenceKind) {
     let Some(part) = text.get(span.clone()) else { return };
-    let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
     for (at, _) in part.match_indices(name) {
         let before = part[..at].chars().next_back();
         let after = part[at + name.len()..].chars().next();
@@ -443,6 +446,8 @@ mod tests {
         assert_eq!(tokens_and_text("f'{name}'", "name", &[3]), None);
         assert_eq!(tokens_and_text("__all__ = ['name']", "name", &[12]), None);
         assert_eq!(tokens_and_text("match = 1", "match", &[0]), None);
+        // No name, but what matches anything.
+        assert_eq!(tokens_and_text("match x:\n    case _: pass\n", "_", &[18]), None);
     }
 
     #[test]
