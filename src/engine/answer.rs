@@ -336,9 +336,8 @@ impl Engine {
         let starting = (needs_server && !may_be_cached && tools.found.is_ok())
             .then(|| self.shared.pool.start(WorkerKind::of(request, self.settings.server), &tools));
         if needs_server && may_presume {
-            let presumed = self.shared.scanner.presume(&self.settings, tools.clone());
-            let (presumed, ()) = tokio::join!(presumed, self.parse_ahead(request));
-            if let Some(inputs) = presumed? {
+            self.parse_ahead(request);
+            if let Some(inputs) = self.shared.scanner.presume(&self.settings, tools.clone()).await? {
                 return Ok(AttemptInputs { inputs, fresh: false, starting });
             }
         }
@@ -346,13 +345,12 @@ impl Engine {
         Ok(AttemptInputs { inputs, fresh: true, starting })
     }
 
-    /// Parses the file that the selector probably means, so that it is in the cache when the selector is resolved.
-    async fn parse_ahead(&self, request: &Request) {
+    /// Starts to parse the file that the selector probably means, so that it is in the cache when the selector is resolved.
+    fn parse_ahead(&self, request: &Request) {
         let Some(selector) = request.selector.clone() else { return };
         let root = self.settings.root.clone();
-        // Whatever fails here is reported when the selector is resolved.
-        let _ =
-            blocking_within(self.settings.timeout, move || resolution::parse_ahead(&selector, &root)).await;
+        // It is not waited for. Whatever fails here is reported when the selector is resolved.
+        drop(blocking(move || resolution::parse_ahead(&selector, &root)));
     }
 
     async fn tools(&self, needs_server: bool) -> Result<Tools, Failure> {

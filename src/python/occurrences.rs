@@ -145,7 +145,7 @@ pub fn tokens_and_text(text: &str, name: &str, candidates: &[usize]) -> Option<V
     }
     lexed(text, name, candidates, |around, span| match around {
         Some(TextSpan::String(_)) => Some(OccurrenceKind::String),
-        None if !is_part_of_word(text, &span) => Some(OccurrenceKind::Identifier),
+        None if !is_part_of_token(text, &span) => Some(OccurrenceKind::Identifier),
         _ => None,
     })
 }
@@ -186,10 +186,12 @@ fn is_word(c: char) -> bool {
     c == '_' || unicode_ident::is_xid_continue(c)
 }
 
-/// Whether a span is only a part of a longer name.
-fn is_part_of_word(text: &str, span: &Span) -> bool {
-    text[..span.start].chars().next_back().is_some_and(is_word)
-        || text[span.end..].chars().next().is_some_and(is_word)
+/// Whether a span may be only a part of a token: of a longer name, or as the prefix of a string (`f""`), or the end of a number (`1.j`).
+fn is_part_of_token(text: &str, span: &Span) -> bool {
+    let (before, after) = (&text[..span.start], &text[span.end..]);
+    before.ends_with(is_word)
+        || after.starts_with(|c: char| is_word(c) || c == '"' || c == '\'')
+        || before.strip_suffix('.').is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Whether a span is all that is between two quotes.
@@ -446,6 +448,9 @@ mod tests {
         assert_eq!(tokens_and_text("f'{name}'", "name", &[3]), None);
         assert_eq!(tokens_and_text("__all__ = ['name']", "name", &[12]), None);
         assert_eq!(tokens_and_text("match = 1", "match", &[0]), None);
+        // Prefixes of strings, and ends of numbers.
+        assert_eq!(tokens_and_text("f''", "f", &[0]), None);
+        assert_eq!(tokens_and_text("1.j", "j", &[2]), None);
         // No name, but what matches anything.
         assert_eq!(tokens_and_text("match x:\n    case _: pass\n", "_", &[18]), None);
     }

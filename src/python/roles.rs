@@ -194,6 +194,22 @@ pub fn object_of(text: &str, offset: usize) -> Option<(String, usize)> {
     Some((dotted(object, text)?, unwrapped(object).start_byte()))
 }
 
+/// Whether the name that begins at an offset is a type parameter: `T` of `def f[T](x: T)`.
+#[must_use]
+pub fn is_type_parameter(text: &str, offset: usize) -> bool {
+    let tree = parse(text);
+    let above = |node: Node<'_>| node.parent().is_some_and(|parent| parent.kind() == "type_parameter");
+    // `T: int` and `*Ts` have a node of their own.
+    let mut node = token_at(&tree, offset);
+    for _ in 0..3 {
+        if node.is_some_and(above) {
+            return true;
+        }
+        node = node.and_then(|node| node.parent());
+    }
+    false
+}
+
 /// The last name of the callee of the call with the keyword argument whose name begins at an offset.
 #[must_use]
 pub fn callee_of(text: &str, offset: usize) -> Option<Span> {

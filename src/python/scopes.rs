@@ -124,6 +124,14 @@ impl Scopes {
         self.at(offset).is_some_and(|name| self.binding_scope(&name.name, name.scope) == Some(0))
     }
 
+    /// The kind of the scope that binds the name whose token begins at an offset; that of the module if none does, and `None` when no
+    /// name of a scope begins there.
+    #[must_use]
+    pub fn home(&self, offset: usize) -> Option<ScopeKind> {
+        let name = self.at(offset)?;
+        Some(self.scopes[self.binding_scope(&name.name, name.scope).unwrap_or(0)].kind)
+    }
+
     /// The tokens that bind the name whose token begins at an offset: empty when the file does not bind it, `None` when no name
     /// begins there.
     #[must_use]
@@ -285,8 +293,9 @@ impl<'r> ScopeReader<'r> {
                 "global_statement" | "nonlocal_statement" => {
                     let is_global = node.kind() == "global_statement";
                     for name in children(node).filter(|child| child.kind() == "identifier") {
-                        let name = text_of(name, self.text).to_owned();
-                        self.found.scopes[scope].declared_outer.insert(name, is_global);
+                        let text = text_of(name, self.text).to_owned();
+                        self.found.scopes[scope].declared_outer.insert(text, is_global);
+                        self.push(name, scope, false);
                     }
                 }
                 "import_statement" | "import_from_statement" | "future_import_statement" => {

@@ -95,7 +95,7 @@ pub struct Index {
 }
 
 /// The format of the cache; a cache of another format is ignored.
-const CACHE_MAGIC: [u8; 8] = *b"lnsrsy02";
+const CACHE_MAGIC: [u8; 8] = *b"lnsrsy03";
 /// With at most so many new contents the cache is not rewritten.
 const MIN_NEW_TO_WRITE: usize = 8;
 /// With more outdated contents than this the cache is rewritten.
@@ -133,9 +133,8 @@ impl Index {
         // Parsing a few files again is faster than writing the whole cache.
         let changed = missing.len() > MIN_NEW_TO_WRITE || before - cached.len() > MAX_STALE_CONTENTS;
         let missing: Vec<(Digest, &WorkspacePath)> = missing.into_iter().collect();
-        let read = parallel_map(&missing, threads, |(_, path)| {
-            let text = crate::workspace::files::read_text(&snapshot.absolute(path))?;
-            Some(Arc::new(entries(&text)))
+        let read = parallel_map(&missing, threads, |(digest, path)| {
+            Some(Arc::new(entries(&snapshot.text_of(path, *digest)?)))
         });
         for ((digest, _), entries) in missing.into_iter().zip(read) {
             cached.extend(entries.map(|entries| (digest, entries)));
@@ -377,6 +376,29 @@ mod tests {
         for cut in 0..bytes.len() {
             assert_eq!(decode(&bytes[..cut]), None);
         }
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_read_is_not_cached() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| crate::path::AbsPath::new(folder.path().join(name)).unwrap();
+        let (root, cache) = (at("work"), at("cache"));
+        std::fs::create_dir(root.as_path()).unwrap();
+        let write = |name: &str, text: &str| std::fs::write(root.join(name).as_path(), text).unwrap();
+        // Enough files for the index to be saved.
+        for number in 0..=MIN_NEW_TO_WRITE {
+            write(&format!("{number}.py"), &format!("x{number} = 1"));
+        }
+        write("a.py", "def f(): pass\n");
+        let detection = crate::workspace::snapshot::ChangeDetection::Content;
+        let index = || Index::of(&Snapshot::take(&root, Some(&cache), detection, 1), 1);
+        let snapshot = Snapshot::take(&root, Some(&cache), detection, 1);
+        write("a.py", "def g(): pass\n");
+        assert_eq!(Index::of(&snapshot, 1).file(&WorkspacePath::new("a.py").unwrap()), []);
+        write("a.py", "def f(): pass\n");
+        let names: Vec<String> =
+            index().iter().map(|(_, entry)| entry.chain.clone()).filter(|chain| chain.len() == 1).collect();
+        assert_eq!(names, ["f"]);
     }
 
     #[test]

@@ -348,12 +348,17 @@ impl Snapshot {
         };
         let with_word = self.index.digests_with(word, threads, |digest| {
             let path = by_digest.get_or_init(paths_by_digest).get(digest)?;
-            // The file may have changed since the scan.
-            let bytes = read_bytes(&self.absolute(path)).ok().filter(|bytes| Digest::of(bytes) == *digest)?;
-            Some(decode_source(bytes).text)
+            self.text_of(path, *digest)
         });
         let has = |digest: &Option<Digest>| digest.is_some_and(|digest| with_word.contains(&digest));
         self.files.iter().filter(|(_, digest)| has(digest)).map(|(path, _)| path.clone()).collect()
+    }
+
+    /// The text of a file that had this digest when it was scanned; `None` if it cannot be read, or has changed since.
+    #[must_use]
+    pub fn text_of(&self, path: &WorkspacePath, digest: Digest) -> Option<String> {
+        let bytes = read_bytes(&self.absolute(path)).ok().filter(|bytes| Digest::of(bytes) == digest)?;
+        Some(decode_source(bytes).text)
     }
 
     /// Saves the word index for the next process, when enough of it is new.

@@ -957,3 +957,94 @@ __all__ = ['amount']
         assert_eq!(explained, &json!({"reference": 3, "override": 0, "other": 8, "text": 5}));
     }
 }
+
+/// What a function does not provably bind may be used anywhere: names that a class binds without a plain assignment, names in
+/// parentheses, and functions that another function defines as `global`.
+#[test]
+fn a_name_is_local_only_if_a_function_binds_it() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+(va) = 1
+for (vb) in [1]: pass
+class A:
+    (vc) = 1
+    vd, ve = 1, 2
+def setup():
+    global vf
+    def vf(x): return x
+//- /use.py
+from m import vf
+import m
+m.vf(1)
+//- /unknown.py
+import m
+def g(p):
+    return p.va, p.vb, p.vc, p.vd, p.vf(1)
+g(m)
+",
+        ));
+        for (selector, unresolved) in [
+            ("m.py:1:2", "unknown.py:3:14"),
+            ("m.py:2:6", "unknown.py:3:20"),
+            ("m.py:4:6", "unknown.py:3:26"),
+            ("m.py:5:5", "unknown.py:3:32"),
+            ("m.py:8:9", "unknown.py:3:38"),
+        ] {
+            assert_eq!(uses(&env, selector).unresolved, [unresolved], "{selector}");
+        }
+        let found = uses(&env, "py://m#vf");
+        let places: BTreeSet<&str> = found.at().into_iter().collect();
+        assert_eq!(places, ["m.py:7:12", "m.py:8:9", "use.py:1:15", "use.py:3:3"].into());
+    }
+}
+
+/// The fields of a named tuple are defined by strings, and are keyword arguments.
+#[test]
+fn fields_of_a_named_tuple_are_members() {
+    let env = TestEnv::pyright(&Project::parse(
+        "\
+//- /m.py
+from collections import namedtuple
+P = namedtuple('P', ['alpha', 'beta'])
+Q = namedtuple('Q', 'gamma delta')
+//- /use.py
+from m import P, Q
+P(1, 2).alpha
+P(alpha=1, beta=2)._replace(alpha=3)
+Q(1, 2).gamma
+Q(gamma=1, delta=2)
+//- /unknown.py
+def g(p):
+    return p.alpha, p.gamma
+",
+    ));
+    let found = uses(&env, "use.py:2:9");
+    assert_eq!(found.at(), ["m.py:2:23", "use.py:2:9", "use.py:3:3"]);
+    assert_eq!(found.unresolved, ["unknown.py:2:14", "use.py:3:29"]);
+    assert_eq!(uses(&env, "use.py:4:9").unresolved, ["unknown.py:2:23", "use.py:5:3"]);
+}
+
+/// A module has those that it imports as attributes, under the names that it gives them.
+#[test]
+fn a_module_is_held_by_one_that_imports_it() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /helper.py
+def z(): ...
+//- /m.py
+import helper as hp
+hp.z()
+//- /other.py
+import m
+def g(mod):
+    mod.hp.z()
+    mod.something.z()
+g(m)
+",
+        ));
+        assert_eq!(uses(&env, "py://helper#z").unresolved, ["other.py:3:12"]);
+    }
+}

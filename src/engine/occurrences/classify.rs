@@ -75,8 +75,9 @@ pub(super) struct Classified {
 enum Classification {
     Done(Explanation),
     Ask(ServerQuestion),
-    /// Another symbol, unless an object may hold the symbol, or a module that defines it.
-    AskIfHeld,
+    /// Another symbol, unless an object may hold the symbol, or a module that defines it. For an attribute of something with a dotted
+    /// name, the last part of that.
+    AskIfHeld(Option<String>),
 }
 
 const OTHER: Classification = Classification::Done(Explanation::Other);
@@ -124,10 +125,15 @@ pub(super) fn classify(
         pytest: Mutex::new(fixtures::PytestFiles::new(cx)),
     };
     let files = parallel_map(documents, cx.settings.threads, |document| classifier.file(document, claimed));
-    let is_deferred =
-        |(_, classification): &(Token, Classification)| matches!(classification, Classification::AskIfHeld);
-    let is_held = files.iter().any(|file| file.is_held_by_objects)
-        || files.iter().any(|file| file.tokens.iter().any(is_deferred)) && is_module_held(cx, symbol);
+    let is_deferred = |(_, classification): &(Token, Classification)| {
+        matches!(classification, Classification::AskIfHeld(_))
+    };
+    let may_be_anywhere = files.iter().any(|file| file.is_held_by_objects);
+    let is_needed = !may_be_anywhere && files.iter().any(|file| file.tokens.iter().any(is_deferred));
+    let held = match is_needed {
+        true => HeldModules::of(cx, symbol),
+        false => HeldModules { may_be_anywhere, names: BTreeSet::new() },
+    };
     let mut classified = Classified::default();
     for (document, file) in documents.iter().zip(&files) {
         classified.untyped.extend(file.is_untyped.map(|is_untyped| (document.path.clone(), is_untyped)));
@@ -136,10 +142,10 @@ pub(super) fn classify(
         match classification {
             Classification::Done(explanation) => classified.explained.push((token, explanation)),
             Classification::Ask(question) => classified.questions.push((token, question)),
-            Classification::AskIfHeld if is_held => {
+            Classification::AskIfHeld(object) if held.may_be(object.as_deref()) => {
                 classified.questions.push((token, ServerQuestion::Token));
             }
-            Classification::AskIfHeld => classified.explained.push((token, Explanation::Other)),
+            Classification::AskIfHeld(_) => classified.explained.push((token, Explanation::Other)),
         }
     }
     classified
@@ -319,18 +325,17 @@ impl File<'_, '_> {
             OccurrenceKind::Attribute => {
                 let is_doubtful = self.names.members.contains(token.text())
                     || MODULES_BY_CALL.iter().any(|call| self.document.text.contains(call));
-                let otherwise = match is_doubtful {
-                    true => Classification::Ask(ServerQuestion::Token),
-                    false => Classification::AskIfHeld,
-                };
-                let Some((object, start)) = self.object(at) else { return otherwise };
-                let imports = self.imports(&object, start);
-                let last = last_part(&object);
-                let is_named_so = self.symbol.modules.iter().any(|module| last_part(module) == last);
-                if !imports.is_empty() || is_named_so {
+                let object = self.object(at);
+                let last = object.as_ref().map(|(object, _)| last_part(object));
+                let imports = object.as_ref().map(|(object, start)| self.imports(object, *start));
+                let is_named_so = last
+                    .is_some_and(|last| self.symbol.modules.iter().any(|module| last_part(module) == last));
+                if imports.is_some_and(|imports| !imports.is_empty()) || is_named_so {
                     Classification::Ask(ServerQuestion::Imported)
+                } else if is_doubtful {
+                    Classification::Ask(ServerQuestion::Token)
                 } else {
-                    otherwise
+                    Classification::AskIfHeld(last.map(str::to_owned))
                 }
             }
             _ => self.of_scope(token),
@@ -546,28 +551,44 @@ fn is_variable_of_class(classes: &Classes<'_>, token: &Token) -> bool {
             .is_some_and(|defined| defined.class.is_some() && !defined.kind.is_function())
 }
 
-/// Whether a module that defines the symbol is used as a value somewhere, so that any object may be it.
-fn is_module_held(cx: &RequestContext<'_>, symbol: &SearchedSymbol) -> bool {
-    let (files, roots) = (&cx.state.files, &cx.state.inputs.roots);
-    let modules: Vec<AbsPath> = symbol.definitions.iter().map(|(path, _)| path.clone()).collect();
-    let mut names: Vec<String> = symbol.modules.iter().map(|module| last_part(module).to_owned()).collect();
-    let mut known: BTreeSet<String> = names.iter().cloned().collect();
-    while let Some(name) = names.pop().filter(|name| !name.is_empty()) {
-        for path in files_with(cx, &name) {
-            let Ok(document) = files.read(&path) else { continue };
-            let has_alias = document.text.contains(&format!("{name} as "));
-            let is_held = passed_on::is_module_held(&document.text, document.digest, &name);
-            if !has_alias && !is_held {
-                continue;
+/// Which objects may be a module that defines the symbol.
+#[derive(Debug)]
+struct HeldModules {
+    /// Whether such a module is used as a value somewhere, so that any object may be it.
+    may_be_anywhere: bool,
+    /// The names that imports give the modules. A module that has such an import has the other one as an attribute.
+    names: BTreeSet<String>,
+}
+
+impl HeldModules {
+    fn of(cx: &RequestContext<'_>, symbol: &SearchedSymbol) -> Self {
+        let (files, roots) = (&cx.state.files, &cx.state.inputs.roots);
+        let modules: Vec<AbsPath> = symbol.definitions.iter().map(|(path, _)| path.clone()).collect();
+        let mut queue: Vec<String> =
+            symbol.modules.iter().map(|module| last_part(module).to_owned()).collect();
+        let mut held = Self { may_be_anywhere: false, names: queue.iter().cloned().collect() };
+        while let Some(name) = queue.pop().filter(|name| !name.is_empty()) {
+            for path in files_with(cx, &name) {
+                let Ok(document) = files.read(&path) else { continue };
+                let has_alias = document.text.contains(&format!("{name} as "));
+                let is_held = passed_on::is_module_held(&document.text, document.digest, &name);
+                if !has_alias && !is_held {
+                    continue;
+                }
+                let imported = imports_of(files, roots, &path, &modules);
+                if is_held && imported.any {
+                    return Self { may_be_anywhere: true, ..held };
+                }
+                queue.extend(imported.aliases.into_iter().filter(|alias| held.names.insert(alias.clone())));
             }
-            let imported = imports_of(files, roots, &path, &modules);
-            if is_held && imported.any {
-                return true;
-            }
-            names.extend(imported.aliases.into_iter().filter(|alias| known.insert(alias.clone())));
         }
+        held
     }
-    false
+
+    /// Whether an attribute may be one of the modules, by the last name before its dot.
+    fn may_be(&self, object: Option<&str>) -> bool {
+        self.may_be_anywhere || object.is_some_and(|object| self.names.contains(object))
+    }
 }
 
 /// Whether a token is a keyword whose value has the same name: what `Namespace(name=name)` makes has it as an attribute.

@@ -454,6 +454,10 @@ impl Token {
 pub(super) fn offset_of(cx: &RequestContext<'_>, place: &LspLocation) -> Option<(Arc<Document>, usize)> {
     let document = cx.state.files.read(&place.path).ok()?;
     let offset = document.lines.offset(&document.text, place.range.start, cx.locations.server_unit)?;
+    // Pyright's range of `(name) = 1` begins before the name.
+    let rest = &document.text[offset..];
+    let inside = rest.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
+    let offset = if rest.starts_with('(') { offset + rest.len() - inside.len() } else { offset };
     Some((document, offset))
 }
 

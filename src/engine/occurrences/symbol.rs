@@ -9,8 +9,8 @@ use super::{Named, offset_of};
 use crate::path::AbsPath;
 use crate::python::classes::{Class, Classes};
 use crate::python::outline::DefinitionKind;
-use crate::python::roles::{object_of, parameter_at};
-use crate::python::scopes::Scopes;
+use crate::python::roles::{is_type_parameter, parameter_at};
+use crate::python::scopes::{ScopeKind, Scopes};
 use crate::text::Range;
 use crate::workspace::files::Files as _;
 
@@ -48,6 +48,8 @@ pub(super) struct SearchedSymbol {
     pub(super) is_hook: bool,
     /// Whether a stub of the workspace has its name.
     pub(super) is_in_stubs: bool,
+    /// Whether no token defines it, but for example a string: the field of a named tuple.
+    is_undefined: bool,
     /// The dotted names of the modules that define it.
     pub(super) modules: BTreeSet<String>,
 }
@@ -78,7 +80,8 @@ impl SearchedSymbol {
             }
         }
         let all_modules = modules > 0 && modules == found.items.len();
-        if definitions.is_empty() && !all_modules {
+        let is_undefined = definitions.is_empty() && !all_modules;
+        if is_undefined {
             definitions.insert((document.path.clone(), offset));
         }
         let mut symbol = Self {
@@ -91,6 +94,7 @@ impl SearchedSymbol {
             is_fixture: false,
             is_hook: false,
             is_in_stubs: false,
+            is_undefined,
             modules: BTreeSet::new(),
         };
         if !all_modules {
@@ -134,17 +138,25 @@ impl SearchedSymbol {
                     };
                     Reach::Member { class: Some(class), is_field }
                 }
-                None if defined.qualname.len() == 1 => Reach::Global,
-                None => Reach::Local,
+                // A function may define it as a `global`.
+                None => self.reach_by_scope(&document.text, offset),
             }
-        } else if object_of(&document.text, offset).is_some() {
-            // `x.size = 1` outside of the class.
-            Reach::Member { class: None, is_field: false }
-        } else if Scopes::of(&document.text, &[&self.name]).is_bound_by_module(offset) {
-            Reach::Global
         } else {
-            Reach::Local
+            self.reach_by_scope(&document.text, offset)
         };
+    }
+
+    /// The reach of a name that no class of the outline defines. It is only called local where a function is known to bind it.
+    fn reach_by_scope(&self, text: &str, offset: usize) -> Reach {
+        if is_type_parameter(text, offset) {
+            return Reach::Local;
+        }
+        match Scopes::of(text, &[&self.name]).home(offset) {
+            Some(ScopeKind::Module) => Reach::Global,
+            Some(ScopeKind::Function | ScopeKind::Comprehension) => Reach::Local,
+            // `x.size = 1` outside of the class, `size, count = 1, 2` in one, or the use of something that no token defines.
+            Some(ScopeKind::Class) | None => Reach::Member { class: None, is_field: self.is_undefined },
+        }
     }
 
     /// Whether a keyword argument may set it.

@@ -99,9 +99,12 @@ class $AA:
     class $FF:
         def $gg(self): pass
 def $hf(p):
-    global made
+    global made, Made, make
     $imade = 1
     class $jK: pass
+    class $YMade:
+        def $Zm(self): pass
+    def $Xmake(): pass
 $kx, ($ly, *$mz) = 1, (2, 3)
 with open('f') as $nw: pass
 for $oi in []:
@@ -124,6 +127,9 @@ match 1:
         ("py://m#A:F", "F"),
         ("py://m#f", "h"),
         ("py://m#made", "i"),
+        ("py://m#Made", "Y"),
+        ("py://m#Made.m", "Z"),
+        ("py://m#make", "X"),
         ("py://m#f.K", "j"),
         ("py://m#x", "k"),
         ("py://m#y", "l"),

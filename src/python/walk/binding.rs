@@ -116,11 +116,9 @@ impl<'t> OutlineBuilder<'t> {
                 self.define(name, kind, binding, context);
             }
             BlockKind::Method | BlockKind::Function => {
-                let function = context.parent.unwrap_or_default();
-                if self.globals.get(&function).is_some_and(|names| names.contains(text)) {
-                    // Branches of the function are not branches of the module.
-                    let module = WalkContext { parent: None, branch: None, ..context };
-                    self.define(name, DefinitionKind::Variable, binding, module);
+                let home = self.home(text, context);
+                if home.parent.is_none() {
+                    self.define(name, DefinitionKind::Variable, binding, home);
                 }
             }
         }

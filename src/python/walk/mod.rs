@@ -413,6 +413,18 @@ impl<'t> OutlineBuilder<'t> {
         (name.kind() == "identifier").then(|| text_of(name, self.text).to_owned())
     }
 
+    /// Where a name is defined: in the module if the function around it declares it `global`.
+    fn home(&self, name: &str, context: WalkContext) -> WalkContext {
+        let is_in_function = matches!(context.scope, BlockKind::Method | BlockKind::Function);
+        let globals =
+            context.parent.filter(|_| is_in_function).and_then(|function| self.globals.get(&function));
+        match globals.is_some_and(|names| names.contains(name)) {
+            // Branches of the function are not branches of the module.
+            true => WalkContext { parent: None, branch: None, ..context },
+            false => context,
+        }
+    }
+
     /// Adds the definition of a `class` or `def` statement.
     fn compound(
         &mut self,
@@ -428,6 +440,7 @@ impl<'t> OutlineBuilder<'t> {
             node.children(&mut cursor).filter(|child| child.kind() == ":").last()
         };
         let signature_end = colon.map_or(name.end_byte(), |colon| colon.end_byte());
+        let context = self.home(text_of(name, self.text), context);
         self.outline.definitions.push(Definition {
             name: text_of(name, self.text).to_owned(),
             parent: context.parent,
