@@ -2047,8 +2047,8 @@ class Edits:
     diagnostics: Optional[DiagnosticsDelta] = None
     """How the edit changes the diagnostics; absent when they were not compared."""
     notes: List[str] = field(default_factory=list)
-    """How hunks of a diff were placed that do not apply as they are: recounted, or with context that differs. Absent
-    when empty.
+    """Functions that an edit removes, or whose parameters it changes so that calls may no longer fit; and how hunks of
+    a diff were placed that do not apply as they are: recounted, or with context that differs. Absent when empty.
     """
     residue: Optional[Residue] = None
     """`rename`: occurrences of the old name that the rename leaves; absent for other commands."""

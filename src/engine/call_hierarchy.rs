@@ -135,9 +135,10 @@ fn worse_of(first: Option<Completeness>, second: Completeness) -> Completeness {
     }
     first.files_with_name += second.files_with_name;
     first.files_searched += second.files_searched;
-    first.unresolved.count += second.unresolved.count;
     first.unresolved.items.extend(second.unresolved.items);
+    // Functions of the same name share their unresolved occurrences.
     sort(&mut first.unresolved.items);
+    first.unresolved.count = u32::try_from(first.unresolved.items.len()).unwrap_or(u32::MAX);
     first
 }
 

@@ -26,7 +26,8 @@ pub struct Edits {
     pub diff: String,
     /// Every file that the edit writes, sorted by path.
     pub files: Vec<EditedFile>,
-    /// How hunks of a diff were placed that do not apply as they are: recounted, or with context that differs. Absent when empty.
+    /// Functions that an edit removes, or whose parameters it changes so that calls may no longer fit; and how hunks of a diff were placed
+    /// that do not apply as they are: recounted, or with context that differs. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Every check that was made, in a fixed order.

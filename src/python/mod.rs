@@ -11,6 +11,7 @@
 
 pub(crate) mod ast;
 mod bases;
+pub(crate) mod call_forms;
 mod class_heads;
 pub mod classes;
 pub mod computed_bases;

@@ -672,7 +672,7 @@ class Child(Base):
     for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
         let text = env.lanser(["calls", "py://m#Child.get", "--incoming"]).stdout;
         assert!(text.contains("in Base.run: ") && text.contains("Base.get is inherited"), "{text}");
-        assert!(text.trim_end().ends_with("1 call, complete"), "{text}");
+        assert!(text.trim_end().ends_with("1 caller, complete"), "{text}");
         let text = env.lanser(["calls", "Base.run", "--outgoing"]).stdout;
         assert_eq!(text.matches("Base.get").count(), 1, "{text}");
         let text = env.lanser(["calls", "Base.run"]).stdout;

@@ -84,14 +84,14 @@ fn other_answers_as_text() {
     assert_snapshot!(text(&["calls", "py://shop.items#Item.gross", "--incoming", "--depth", "2"]), @r#"
     src/shop/items.py:21:37  in Item.label: return f"{self.name}: {self.gross():.2f}"
     src/shop/prices.py:5:17  in price_of: return item.gross()
-    src/shop/prices.py:9:16    in total: return sum(price_of(item) for item in items)
-    src/shop/till.py:8:16    in pay: print(book.label)
-    src/shop/till.py:9:21    in pay: return discount(price_of(book), 5)
-    tests/test_prices.py:5:12    in test_price_of_a_book: assert price_of(Book("x", 2.0)) == 2.0
+    src/shop/prices.py:9:16  in total: return sum(price_of(item) for item in items)  [depth 2: calls price_of]
+    src/shop/till.py:8:16  in pay: print(book.label)  [depth 2: calls Item.label]
+    src/shop/till.py:9:21  in pay: return discount(price_of(book), 5)  [depth 2: calls price_of]
+    tests/test_prices.py:5:12  in test_price_of_a_book: assert price_of(Book("x", 2.0)) == 2.0  [depth 2: calls price_of]
     src/shop/items.py:25:9  def gross(self) -> float:  [override in Book]
-    6 calls, complete
+    6 callers, 1 override, complete
     "#);
-    assert_snapshot!(text(&["calls", "py://shop.till#bill", "--incoming"]), @"0 calls, complete");
+    assert_snapshot!(text(&["calls", "py://shop.till#bill", "--incoming"]), @"0 callers, complete");
     assert_snapshot!(text(&["diag"]), @r#"
     src/shop/till.py:13:23  error: Type "float" is not assignable to declared type "str" (reportAssignmentType)
         "float" is not assignable to "str"
@@ -311,10 +311,10 @@ fn the_last_line_says_how_complete_the_answer_is() {
     ));
     let last = |args: &[&str]| env.lanser(args).text().lines().last().unwrap().to_owned();
     let incomplete = "1 unresolved (receiver type unknown): not complete";
-    assert_eq!(last(&["calls", "py://m#C.go", "--incoming"]), format!("1 call, {incomplete}"));
+    assert_eq!(last(&["calls", "py://m#C.go", "--incoming"]), format!("1 caller, {incomplete}"));
     assert_eq!(last(&["refs", "py://m#C.go"]), format!("2 references, {incomplete}"));
     assert_eq!(last(&["refs", "py://m#C.go", "--limit", "1"]), format!("2 references, {incomplete}"));
-    assert_eq!(last(&["calls", "py://m#a", "--incoming"]), "0 calls, complete");
+    assert_eq!(last(&["calls", "py://m#a", "--incoming"]), "0 callers, complete");
 }
 
 #[test]

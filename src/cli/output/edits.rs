@@ -14,6 +14,9 @@ use crate::text::plural;
 /// How many locations of a failed check are shown.
 const SHOWN_LOCATIONS: usize = 5;
 
+/// How many files are named whose diff is not shown.
+const SHOWN_FILES: usize = 5;
+
 /// How many places are shown that the caller has to decide about.
 const SHOWN_DECISIONS: usize = 20;
 
@@ -133,17 +136,18 @@ fn preview(printer: &Printer, cmd: Option<Command>, edits: &Edits, budget: &mut 
         ));
     } else if shown < files.len() {
         let all = printer.next_command(&[("--limit", "100000")]);
-        let hidden: Vec<_> = edits.files.iter().skip(shown).map(|file| &file.uri).collect();
-        let more = match hidden.as_slice() {
-            [file] if edits.files.len() == files.len() => format!("1 more file ({file})"),
-            _ => plural(files.len() - shown, "more file"),
+        let hidden: Vec<String> = edits.files.iter().skip(shown).map(|file| file.uri.to_string()).collect();
+        let count = plural(files.len() - shown, "more file");
+        let more = match edits.files.len() == files.len() && hidden.len() <= SHOWN_FILES {
+            true => format!("{count} ({})", hidden.join(", ")),
+            false => count,
         };
         budget.last(&format!("{more}: {}", Style::Hint.paint((printer.command_form)(&all))));
     }
     budget.last(summary.trim_end());
 }
 
-/// How hunks of a diff were placed, one line each.
+/// What the edit's diagnostics do not show, and how hunks of a diff were placed, one line each.
 fn notes(edits: &Edits) -> String {
     let note = |note: &String| format!("{} {note}\n", Style::Warning.paint("note:"));
     edits.notes.iter().map(note).collect()
@@ -239,7 +243,11 @@ fn verdict(bundle: &Bundle, edits: &Edits, budget: &mut Budget) {
     if delta.files_left_out == 0 {
         let _ = write!(summary, "; {} compared", plural(delta.files_checked, "file"));
     }
-    budget.reserve(&summary);
+    if !delta.introduced.is_empty() {
+        summary.push_str("; lines are those after the edit");
+    }
+    let notes = notes(edits);
+    budget.reserve(&format!("{notes}{summary}"));
     let lists = [("new", &delta.introduced), ("resolved", &delta.resolved)];
     let mut left = 0;
     for (word, list) in lists {
@@ -250,6 +258,9 @@ fn verdict(bundle: &Bundle, edits: &Edits, budget: &mut Budget) {
     }
     if left > 0 {
         budget.last(&format!("{left} more: --limit 100000 shows them"));
+    }
+    if !notes.is_empty() {
+        budget.last(notes.trim_end());
     }
     budget.last(&Style::Quiet.paint(summary));
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::io;
+use std::{io, iter};
 
 use super::budget::Budget;
 use super::screen::{self, escape_for_terminal, quoted};
@@ -108,7 +108,9 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
     if let Some(references) = &facts.references {
         let summary = facts.completeness.as_ref().map_or_else(String::new, |verdict| {
             let explained = verdict.explained.map_or(references.len(), |counts| counts.reference as usize);
-            completeness(verdict, explained, "reference")
+            let overriding = verdict.explained.map_or(0, |counts| counts.overriding as usize);
+            let overrides = (overriding > 0).then(|| plural(overriding, "override"));
+            completeness(verdict, iter::once(plural(explained, "reference")).chain(overrides))
         });
         list(
             printer,
@@ -142,11 +144,7 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
     if let Some(calls) = &facts.calls {
         let summary = match &facts.completeness {
             Some(verdict) => {
-                // The limits count the unresolved occurrences, too.
-                let overrides = facts.overrides.len();
-                let listed = total(bundle, calls.len() + overrides + verdict.unresolved.items.len());
-                let others = overrides + verdict.unresolved.count as usize;
-                let summary = completeness(verdict, listed.saturating_sub(others), "call");
+                let summary = completeness(verdict, callers(bundle, calls, facts.overrides.len(), verdict));
                 match inherited(bundle, calls) {
                     Some(method) => {
                         format!("{method} is inherited: calls through any class that has it\n{summary}")
@@ -168,7 +166,8 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
     }
     if let Some(found) = &facts.types {
         let verdict = facts.completeness.as_ref();
-        let summary = verdict.map_or_else(String::new, |verdict| completeness(verdict, found.len(), "class"));
+        let summary =
+            verdict.map_or_else(String::new, |verdict| completeness(verdict, [plural(found.len(), "class")]));
         list(printer, bundle, found, budget, |item| Some(type_edge(links, item)), &summary);
     }
     if let Some(found) = &facts.diagnostics {
@@ -380,37 +379,25 @@ fn symbol(links: Links<'_>, item: &Symbol) -> String {
 }
 
 fn call(links: Links<'_>, item: &Call) -> String {
-    let (far, word) = match item.direction {
-        Direction::Incoming => (&item.caller, "in"),
-        Direction::Outgoing => (&item.callee, "calls"),
-    };
-    let indent = "  ".repeat(item.depth.saturating_sub(1) as usize);
-    let mut text = String::new();
-    match item.direction {
+    let (text, near) = match item.direction {
         Direction::Incoming => {
             // One line per caller, because --limit counts callers.
-            if let Some((first, more)) = item.sites.split_first() {
-                let _ = write!(
-                    text,
-                    "{}",
-                    location(links, first, &format!("{indent}{word} {}: ", qualified(far)))
-                );
-                let more: Vec<String> = more.iter().map(|site| position(&site.at)).collect();
-                let _ = match more.is_empty() {
-                    true => writeln!(text),
-                    false => writeln!(text, "  and at {}", more.join(", ")),
-                };
-            }
+            let Some((first, more)) = item.sites.split_first() else { return String::new() };
+            let text = location(links, first, &format!("in {}: ", qualified(&item.caller)));
+            let more: Vec<String> = more.iter().map(|site| position(&site.at)).collect();
+            let more = if more.is_empty() { String::new() } else { format!("  and at {}", more.join(", ")) };
+            (text + &more, format!("calls {}", qualified(&item.callee)))
         }
         Direction::Outgoing => {
-            let _ = writeln!(
-                text,
-                "{}",
-                line(links, &far.at, &format!("{indent}{word} {} {}", far.symbol_kind, qualified(far)))
-            );
+            let callee = format!("calls {} {}", item.callee.symbol_kind, qualified(&item.callee));
+            (line(links, &item.callee.at, &callee), format!("from {}", qualified(&item.caller)))
         }
+    };
+    // The list is in the order of places, so that a line says itself what it belongs to.
+    match item.depth {
+        0 | 1 => text,
+        depth => format!("{text}  [depth {depth}: {}]", escape_for_terminal(&near)),
     }
-    text
 }
 
 /// The method whose calls are listed, if the requested class inherits it.
@@ -425,8 +412,7 @@ fn type_edge(links: Links<'_>, item: &TypeEdge) -> String {
         TypeDirection::Supertypes => (&item.supertype, format!("base of {}", qualified(&item.subtype))),
         TypeDirection::Subtypes => (&item.subtype, format!("subclass of {}", qualified(&item.supertype))),
     };
-    let indent = "  ".repeat(item.depth.saturating_sub(1) as usize);
-    line(links, &far.at, &format!("{indent}{}, {near}", qualified(far)))
+    line(links, &far.at, &format!("{}, {near}", qualified(far)))
 }
 
 fn action(item: &Action) -> String {
@@ -516,22 +502,35 @@ pub(super) fn diagnostics_summary(found: &Diagnostics) -> String {
 const SHORT_COMMIT: usize = 12;
 
 /// The count and whether it is complete: `18 references, 26 unresolved (receiver type unknown): not complete`.
-fn completeness(verdict: &Completeness, count: usize, noun: &str) -> String {
-    let mut text = plural(count, noun);
-    if verdict.unresolved.count > 0 {
-        let _ = write!(text, ", {} unresolved", verdict.unresolved.count);
+/// How many callers and overrides of the requested function are listed, on the first page of a list.
+fn callers(bundle: &Bundle, calls: &[Call], overrides: usize, verdict: &Completeness) -> Vec<String> {
+    if bundle.request.as_ref().is_some_and(|request| request.options.cursor.is_some()) {
+        return Vec::new();
     }
+    // The limits count the overrides and the unresolved occurrences, too. Overrides come after all callers.
+    let listed = total(bundle, calls.len() + overrides + verdict.unresolved.items.len());
+    let listed = listed.saturating_sub(verdict.unresolved.count as usize);
+    if overrides == 0 && calls.len() < listed {
+        return vec![format!("{listed} callers and overrides")];
+    }
+    let overrides = listed - calls.len();
+    let overrides = (overrides > 0).then(|| plural(overrides, "override"));
+    iter::once(plural(calls.len(), "caller")).chain(overrides).collect()
+}
+
+/// The summary of a list about whose completeness something is known; `counts` says how much is listed.
+fn completeness(verdict: &Completeness, counts: impl IntoIterator<Item = String>) -> String {
+    let unresolved =
+        (verdict.unresolved.count > 0).then(|| format!("{} unresolved", verdict.unresolved.count));
+    let mut parts: Vec<String> = counts.into_iter().chain(unresolved).collect();
     let reason = verdict.reason.as_deref().unwrap_or_default();
     match verdict.status {
-        CompletenessStatus::Complete => text.push_str(", complete"),
-        CompletenessStatus::Partial => {
-            let _ = write!(text, " ({reason}): not complete");
-        }
-        CompletenessStatus::Unknown => {
-            let _ = write!(text, ", completeness unknown: {reason}");
-        }
+        CompletenessStatus::Complete => parts.push("complete".to_owned()),
+        CompletenessStatus::Partial if parts.is_empty() => parts.push(format!("not complete: {reason}")),
+        CompletenessStatus::Partial => return format!("{} ({reason}): not complete", parts.join(", ")),
+        CompletenessStatus::Unknown => parts.push(format!("completeness unknown: {reason}")),
     }
-    text
+    parts.join(", ")
 }
 
 fn hover(printer: &Printer, text: &Hover, budget: &mut Budget) {

@@ -8,15 +8,20 @@ use super::guards;
 use super::input::{self, ParsedEdit};
 use super::rename_edit::splices_by_file;
 use super::{planning, speculate, three_way};
-use crate::edit::{EditPlan, Planner};
+use crate::edit::{EditPlan, PlannedChange, Planner};
 use crate::engine::context::{HandlerOutput, RequestContext};
 use crate::engine::failure::Failure;
 use crate::model::edits::{DiagnosticsDelta, WorkspaceEdit};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{Facts, Provenance, Verdict};
 use crate::model::request::{Command, Strategy};
+use crate::python::call_forms::{call_forms, fits};
 use crate::selector::name::is_identifier;
+use crate::text::decode_source;
 use crate::workspace::files::Files as _;
+
+/// At most so many functions with changed parameters are named.
+const MAX_SIGNATURES: usize = 5;
 
 /// Answers `apply` and `check`.
 pub(in crate::engine) async fn apply(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
@@ -45,6 +50,13 @@ pub(in crate::engine) async fn apply(cx: &RequestContext<'_>) -> Result<HandlerO
     };
     let mut facts = Facts::new(Provenance::Lsp);
     let renamed = edit.as_ref().map_or_else(Vec::new, |edit| renamed_names(cx, edit, new_name));
+    let plan = plan.map(|mut plan| {
+        // A rename looks for the uses itself.
+        if renamed.is_empty() {
+            plan.notes.extend(changed_signatures(&plan));
+        }
+        plan
+    });
     let (delta, refactored) = run_checks(cx, checks, edit, plan, &renamed).await?;
     if request.cmd == Command::Check
         && let Some(delta) = &delta
@@ -79,6 +91,47 @@ pub(super) async fn run_checks(
         refactored.error = None;
     }
     Ok((delta, refactored))
+}
+
+/// Notes about functions that the edit removes, or whose parameters it changes so that calls may no longer fit: diagnostics only show
+/// calls of which the type checker knows the function.
+fn changed_signatures(plan: &EditPlan) -> Vec<String> {
+    let forms = |bytes: Option<&[u8]>| {
+        bytes.map(|bytes| call_forms(&decode_source(bytes.to_vec()).text)).unwrap_or_default()
+    };
+    let is_python = |change: &&PlannedChange| change.path.as_str().ends_with(".py");
+    let files: Vec<_> = plan
+        .changes()
+        .iter()
+        .filter(is_python)
+        .map(|change| {
+            (forms(change.before.as_ref().map(|before| &*before.bytes)), forms(change.after.as_deref()))
+        })
+        .collect();
+    let mut changed = Vec::new();
+    for (before, after) in &files {
+        for (name, old) in before {
+            let what = match after.get(name) {
+                Some(new) if new.iter().all(|new| old.iter().all(|old| fits(old, new))) => continue,
+                Some(_) => "its parameters change",
+                // It moves to another file.
+                None if files.iter().any(|(_, after)| after.contains_key(name)) => continue,
+                None => "it is removed",
+            };
+            changed.push((name, what));
+        }
+    }
+    let more = changed.len().saturating_sub(MAX_SIGNATURES);
+    let note = |(name, what): (&String, &str)| {
+        format!(
+            "{name}: {what}; calls of it through objects of unknown types are not checked: `lanser calls {name}` lists them"
+        )
+    };
+    let mut notes: Vec<String> = changed.into_iter().take(MAX_SIGNATURES).map(note).collect();
+    if more > 0 {
+        notes.push(format!("{more} more functions are removed, or their parameters change"));
+    }
+    notes
 }
 
 /// The names that a rename replaces, each with the new one: a message that quotes the new name is not new.

@@ -149,6 +149,9 @@ pub(super) fn hint(error: &TransactionError) -> Option<&'static str> {
         TransactionError::CaseOnly { .. } => "rename it in two steps, through a third name",
         TransactionError::Busy { .. } => "run the command again when the other one has finished",
         TransactionError::NoTransaction { id: Some(_) } => "`lanser undo --list` lists the transactions",
+        TransactionError::NoTransaction { id: None } => {
+            "every edit is undone already; `lanser undo --list` lists the transactions"
+        }
         TransactionError::Conflict { .. } => "undo those edits first; `lanser undo --list` lists them",
         TransactionError::Unreadable { .. } => {
             "restore its files from git; to undo an earlier transaction, name its id from `lanser undo --list`"

@@ -53,6 +53,32 @@ fn a_patch_introduces_and_resolves_diagnostics() {
     assert_eq!(repository.tree(), before);
 }
 
+/// No diagnostic shows a call through an object of unknown type.
+#[test]
+fn functions_that_callers_may_no_longer_call_are_noted() {
+    let repository = Repository::new(&Project::parse(
+        "//- /a.py\nclass A:\n    def go(self, x): ...\n    def stay(self): ...\ndef gone(): ...\n//- /b.py\ndef f(a): a.go(1)\n",
+    ));
+    let patch = "--- a/a.py\n+++ b/a.py\n@@ -1,4 +1,3 @@\n class A:\n-    def go(self, x): ...\n-    def stay(self): ...\n-def gone(): ...\n+    def go(self, x, y): ...\n+    def stay(self, z=1): ...\n";
+    let note = |name: &str, what: &str| {
+        format!(
+            "{name}: {what}; calls of it through objects of unknown types are not checked: `lanser calls {name}` lists them"
+        )
+    };
+    let expected = [note("A.go", "its parameters change"), note("gone", "it is removed")];
+    for command in ["check", "apply"] {
+        let bundle = repository.run_with_edit(&[command, "-", "--json"], patch).answer();
+        assert_eq!(bundle["edits"]["notes"], json!(expected));
+    }
+    let text = repository.run_with_edit(&["check", "-"], patch);
+    let lines: Vec<&str> = text.text().lines().collect();
+    assert_eq!(lines[0], format!("note: {}", expected[0]));
+    assert_eq!(
+        lines.last(),
+        Some(&"1 file, +2 -3 lines; new diagnostics: 0, resolved: 0, unchanged: 0; 1 file compared")
+    );
+}
+
 #[test]
 fn files_are_created_deleted_and_moved() {
     let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n//- /gone.py\ny = 1\n"));

@@ -346,8 +346,17 @@ pub(crate) fn install(name: &str) {
     static INSTALLED: Mutex<BTreeMap<String, Arc<OnceLock<()>>>> = Mutex::new(BTreeMap::new());
     let once = INSTALLED.lock().unwrap().entry(name.to_owned()).or_default().clone();
     once.get_or_init(|| {
-        let output = TestEnv::new().with_network().lanser(["server", "install", name]);
+        let env = TestEnv::new().with_network();
+        let output = env.lanser(["server", "install", name]);
         assert_eq!(output.code, Some(0), "{name} cannot be installed:\n{}", output.stderr);
+        // What was found out about the Node.js of this machine is shared, too.
+        let _ = env.lanser(["server", "which"]);
+        let (found, shared) = ("test-cache/node-versions.json", TestEnv::cache().join("node-versions.json"));
+        if env.path(found).is_file() && !shared.exists() {
+            let copy = shared.with_extension(std::process::id().to_string());
+            std::fs::copy(env.path(found), &copy).unwrap();
+            std::fs::rename(copy, shared).unwrap();
+        }
     });
 }
 

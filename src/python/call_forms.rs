@@ -1,0 +1,108 @@
+//! How functions can be called, to tell which calls an edit may break. A type checker says nothing about a call through an object
+//! whose type it does not know.
+
+use std::collections::BTreeMap;
+
+use super::outline::{DefinitionKind, Outline};
+use super::syntax::{children, parse, text_of};
+
+/// The parameters of a function, in order: `name`, `name=` with a default, `*name`, `**name`, `*` and `/`.
+type Parameters = Vec<String>;
+
+/// The parameters of the functions and methods of a text by their dotted names in the module. A name can have several definitions.
+/// Overloads, properties and functions inside functions are left out.
+#[must_use]
+pub(crate) fn call_forms(text: &str) -> BTreeMap<String, Vec<Parameters>> {
+    let (tree, outline) = (parse(text), Outline::parse(text));
+    let mut found: BTreeMap<String, Vec<Parameters>> = BTreeMap::new();
+    for (index, definition) in outline.definitions.iter().enumerate() {
+        let is_overload = definition.decorators.iter().any(|one| one.rsplit('.').next() == Some("overload"));
+        let is_callable = matches!(definition.kind, DefinitionKind::Function | DefinitionKind::Method);
+        let around = std::iter::successors(definition.parent, |&parent| outline.definitions[parent].parent);
+        let is_inner = around.into_iter().any(|parent| outline.definitions[parent].kind.is_function());
+        if is_overload || !is_callable || is_inner {
+            continue;
+        }
+        let span = &definition.name_span;
+        let name = tree.root_node().descendant_for_byte_range(span.start, span.end);
+        let list = name.and_then(|name| name.parent()?.child_by_field_name("parameters"));
+        let Some(list) = list else { continue };
+        let parameters = children(list).filter_map(|parameter| {
+            let named = |end: &str| {
+                parameter.child_by_field_name("name").map(|name| format!("{}{end}", text_of(name, text)))
+            };
+            match parameter.kind() {
+                "comment" => None,
+                "default_parameter" | "typed_default_parameter" => named("="),
+                // `*args: int` has its pattern as a child.
+                "typed_parameter" => parameter.named_child(0).map(|name| text_of(name, text).to_owned()),
+                _ => Some(text_of(parameter, text).to_owned()),
+            }
+        });
+        found.entry(outline.names(index).join(".")).or_default().push(parameters.collect());
+    }
+    found
+}
+
+/// Whether every call that fits the old parameters fits the new ones.
+#[must_use]
+pub(crate) fn fits(old: &Parameters, new: &Parameters) -> bool {
+    let split = |all: &Parameters| {
+        let at = all.iter().position(|one| one.starts_with('*')).unwrap_or(all.len());
+        let (positional, others) = all.split_at(at);
+        (positional.to_vec(), others.to_vec())
+    };
+    let ((old_positional, old_others), (new_positional, new_others)) = (split(old), split(new));
+    let is_optional = |one: &String| one.ends_with('=') || one.starts_with('*');
+    let added = new_others.iter().filter(|one| !old_others.contains(one));
+    new_positional.starts_with(&old_positional)
+        && new_positional[old_positional.len()..].iter().all(is_optional)
+        && old_others.iter().all(|one| new_others.contains(one))
+        && added.into_iter().all(is_optional)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_of_functions_and_methods() {
+        let text = "\
+def f(a, /, b: int, c=1, *args: int, d, e: str = '', **rest): # x
+    def inner(z): ...
+class A:
+    async def m(self, *, k): ...
+    @property
+    def p(self): ...
+@overload
+def g(x: int): ...
+def g(x): ...
+";
+        let found: Vec<_> = call_forms(text).into_iter().collect();
+        let list = |text: &str| vec![text.split(' ').map(str::to_owned).collect::<Vec<_>>()];
+        assert_eq!(
+            found,
+            [
+                ("A.m".to_owned(), list("self * k")),
+                ("f".to_owned(), list("a / b c= *args d e= **rest")),
+                ("g".to_owned(), list("x")),
+            ]
+        );
+    }
+
+    #[test]
+    fn optional_parameters_break_no_call() {
+        let fits = |old: &str, new: &str| {
+            let list = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+            fits(&list(old), &list(new))
+        };
+        for (old, new) in [("a b", "a b c="), ("a", "a * k="), ("a *args", "a *args k= **rest"), ("", "a=")] {
+            assert!(fits(old, new), "{old} -> {new}");
+        }
+        for (old, new) in
+            [("a b", "b a"), ("a", "a b"), ("a=", "a"), ("a", "x"), ("a", "a * k"), ("a **k", "a")]
+        {
+            assert!(!fits(old, new), "{old} -> {new}");
+        }
+    }
+}
