@@ -15,6 +15,7 @@ use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 use crate::serve::session::SessionOptions;
 use crate::text::ColumnUnit;
+use crate::toolchain::default_server;
 use crate::workspace::root;
 use crate::workspace::snapshot::ChangeDetection;
 
@@ -100,9 +101,12 @@ impl CliSettings {
             origins: BTreeMap::new(),
         };
         let server = sources.text("server", args.server.clone(), |file| file.server.clone());
-        let (server, server_version) = parse_server(server.as_deref())?;
         let server_command =
             sources.text("server-command", args.server_command.clone(), |file| file.server_command.clone());
+        let (server, server_version) = match server {
+            Some(name) => parse_server(&name)?,
+            None => (sources.default_server(server_command.is_some(), env), None),
+        };
         let python = sources.text("python", args.python.clone(), |file| file.python.clone());
         let index_io = sources.text("index-io", args.index_io.clone(), |file| file.index_io.clone());
         let scope = sources.text("scope", args.scope.clone(), |file| file.scope.clone());
@@ -240,6 +244,17 @@ impl SettingSources<'_> {
         Ok(agree.filter(|agree| *agree != server))
     }
 
+    /// The server if none is named; with a command for it, what its package has to be.
+    fn default_server(&mut self, has_command: bool, env: &ProcessEnvironment) -> ServerKind {
+        let found = default_server(env.exe.as_ref());
+        if has_command || found == ServerKind::default() {
+            return ServerKind::default();
+        }
+        let setting = Setting { value: found.to_string(), origin: "the environment of lanser".to_owned() };
+        self.origins.insert("server", setting);
+        found
+    }
+
     fn value<T: ToString>(
         &mut self,
         name: &'static str,
@@ -258,8 +273,7 @@ impl SettingSources<'_> {
     }
 }
 
-fn parse_server(text: Option<&str>) -> Result<(ServerKind, Option<String>), ErrorBody> {
-    let Some(text) = text else { return Ok((ServerKind::default(), None)) };
+fn parse_server(text: &str) -> Result<(ServerKind, Option<String>), ErrorBody> {
     let (name, version) = match text.split_once('@') {
         Some((name, version)) => (name, Some(version)),
         None => (text, None),

@@ -41,6 +41,7 @@ pub use find::find;
 pub use install::{ensure, install};
 pub use inventory::{CandidateStatus, Inventory, NodeCandidate, ServerCandidate, inventory};
 pub use node::Node;
+pub use own_environment::default_server;
 pub use package::{Package, program_digest};
 pub use pins::{PINS, Pin};
 pub use request::{FoundServer, ServerProgram, ServerSource, ToolchainRequest};

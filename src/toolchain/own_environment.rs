@@ -11,10 +11,27 @@ use crate::path::AbsPath;
 
 use super::find::PackageCandidate;
 use super::follow::site_packages;
-use super::package::Package;
+use super::package::{Package, version_in_metadata};
 use super::pins::Pin;
 use super::request::{ServerSource, ToolchainRequest};
-use super::server_kinds::{in_site_packages, package_name};
+use super::server_kinds::{default_version, in_site_packages, package_name};
+
+/// The server that is used if none is named: Pyright, but ty where the environment of the program has the pinned ty and no Pyright, as
+/// `pip install lanser[ty]` makes it.
+#[must_use]
+pub fn default_server(program: Option<&AbsPath>) -> ServerKind {
+    let has_ty = || {
+        let version = |root: &PathBuf| version_in_metadata(root, ServerKind::Ty);
+        roots(program, ServerKind::Ty)
+            .iter()
+            .filter_map(version)
+            .any(|version| version == default_version(ServerKind::Ty))
+    };
+    match roots(program, ServerKind::Pyright).is_empty() && has_ty() {
+        true => ServerKind::Ty,
+        false => ServerKind::default(),
+    }
+}
 
 /// The packages of the wanted kind in the environment of the program.
 pub(super) fn in_own_environment(request: &ToolchainRequest) -> Vec<PackageCandidate> {
@@ -67,6 +84,8 @@ fn pinned(request: &ToolchainRequest, package: Package) -> Result<Package, Strin
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::toolchain::find::find;
     use crate::toolchain::fixtures::{self, FakeMachine};
@@ -102,6 +121,11 @@ mod tests {
         fixtures::script(&machine.at("venv/bin/ty"), "#!/bin/sh\necho ty 9.9.9\n");
         fixtures::wheel(&machine.at("venv/lib/python3.12/site-packages"), "ty", "0.0.105");
         let found = find(&machine.request).unwrap();
+        let default = || default_server(machine.request.program.as_ref());
+        assert_eq!(default(), ServerKind::Pyright, "it has both");
+        fs::remove_dir_all(machine.at("venv/lib/python3.12/site-packages/pyright")).unwrap();
+        assert_eq!(default(), ServerKind::Ty);
+        assert_eq!(default_server(None), ServerKind::Pyright);
         assert_eq!(found.program.main_file().as_path(), machine.at("venv/bin/ty"));
         assert_eq!((found.program.node(), found.version.as_str()), (None, "0.0.105"));
         machine.request.pins = PINS;

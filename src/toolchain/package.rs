@@ -174,6 +174,11 @@ fn printed_version(program: &AbsPath) -> Result<String, String> {
 }
 
 /// `<name>-<version>.dist-info` next to the package, or for a program in a `bin` folder among the packages of its prefix.
+/// The version of the server in a folder by the metadata of its wheel. Runs nothing.
+pub(super) fn version_in_metadata(folder: &Path, kind: ServerKind) -> Option<String> {
+    wheel_version(&metadata_folder(&AbsPath::new(folder).ok()?, kind)?)
+}
+
 fn metadata_folder(root: &AbsPath, kind: ServerKind) -> Option<PathBuf> {
     if !version_is_in_wheel_metadata(kind) {
         return None;

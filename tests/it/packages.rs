@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{LANSER, Project, TestEnv, which};
+use crate::support::{LANSER, Project, TestEnv, install, which};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -55,6 +55,31 @@ fn the_server_of_the_own_environment_is_used_without_activation() {
     assert_eq!(output.text(), "m.py:1:5  def f(): ...\nm.py:2:1  f()\n2 references, complete\n", "{output}");
     let shown = own(&["server", "which"]);
     assert!(shown.text().starts_with("pyright 1.1.414 (environment)\n"), "{shown}");
+}
+
+/// As `pip install lanser[ty]` makes it: what was installed with lanser is used without being named.
+#[test]
+fn ty_is_the_default_where_it_is_the_only_server_beside_lanser() {
+    install("ty");
+    let mut env = TestEnv::with(&Project::parse("//- /m.py\ndef f(): ...\nf()\n"));
+    let which = env.lanser(["server", "which", "--server", "ty", "--json", "--offline"]);
+    let which: serde_json::Value = serde_json::from_str(which.text()).unwrap();
+    let program = Path::new(which["script"].as_str().unwrap());
+    env.set("LANSER_CACHE_DIR", env.path("cache"));
+    let venv = env.path("venv");
+    let metadata = venv.join("lib/python3.12/site-packages/ty-0.0.105.dist-info");
+    std::fs::create_dir_all(&metadata).unwrap();
+    std::fs::write(metadata.join("METADATA"), "Metadata-Version: 2.3\nName: ty\nVersion: 0.0.105\n").unwrap();
+    std::fs::create_dir_all(venv.join("bin")).unwrap();
+    std::fs::copy(program, venv.join("bin/ty")).unwrap();
+    std::fs::copy(LANSER, venv.join("bin/lanser")).unwrap();
+    env.set("PATH", env.path_of(&["python3", "git"]));
+    let own = |arguments: &[&str]| env.run(venv.join("bin/lanser").to_str().unwrap(), arguments);
+    let output = own(&["refs", "py://m#f", "--offline"]);
+    assert_eq!(output.text(), "m.py:1:5  def f(): ...\nm.py:2:1  f()\n2 references, complete\n", "{output}");
+    assert!(own(&["server", "which"]).text().starts_with("ty 0.0.105 (environment)\n"));
+    assert!(own(&["server", "list"]).text().contains("ty 0.0.105 (default)"));
+    assert_eq!(own(&["refs", "py://m#f", "--offline", "--server", "pyright"]).code, Some(66));
 }
 
 /// The extras of the wheel are the servers that lanser looks for.

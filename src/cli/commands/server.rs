@@ -12,8 +12,8 @@ use crate::engine::{self, tell_progress, toolchain_request};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::server::ServerKind;
 use crate::toolchain::{
-    self, CandidateStatus, FoundServer, InstallableAnalyzer, ServerSource, Unavailable, default_version,
-    supported_versions,
+    self, CandidateStatus, FoundServer, InstallableAnalyzer, ServerSource, Unavailable, default_server,
+    default_version, supported_versions,
 };
 
 /// The verbs of `server`.
@@ -68,6 +68,7 @@ fn list(context: &mut CliContext) -> ProgramExit {
         Ok(settings) => settings,
         Err(error) => return context.fail(error),
     };
+    let default = default_server(context.env.exe.as_ref());
     let mut listed = Vec::new();
     for kind in ServerKind::ALL {
         for version in supported_versions(kind) {
@@ -79,7 +80,7 @@ fn list(context: &mut CliContext) -> ProgramExit {
             listed.push(ListedServer {
                 name: kind.as_str(),
                 version: (*version).to_owned(),
-                default: *version == default_version(kind) && kind == ServerKind::default(),
+                default: *version == default_version(kind) && kind == default,
                 found: found.as_ref().map(|found| found.source.to_string()),
                 place: found.map(|found| found.program.main_file().to_string()),
             });
