@@ -44,7 +44,7 @@ pub(crate) struct GlobalArgs {
         help_heading = COMMON)]
     pub(crate) absolute: bool,
 
-    /// Language server: `pyright`, `basedpyright` or `ty`, optionally with `@VERSION` [default: pyright]
+    /// Language server: `pyright`, `basedpyright` or `ty`, optionally with `@VERSION` [default: pyright, or the one installed with lanser]
     #[arg(
         long,
         global = true,

@@ -328,6 +328,33 @@ impl WorkspaceEdit {
         }
         self
     }
+
+    /// The same edit with one list of text edits for each document between two file operations: all of them mean the text before the
+    /// first, but clients apply a second list to what the first has left.
+    #[must_use]
+    pub fn merged(mut self) -> Self {
+        let Some(changes) = self.document_changes.take() else { return self };
+        let mut merged: Vec<DocumentChange> = Vec::new();
+        let mut since_operation = 0;
+        for change in changes {
+            let DocumentChange::Edit(edit) = change else {
+                merged.push(change);
+                since_operation = merged.len();
+                continue;
+            };
+            let same = merged[since_operation..].iter_mut().find_map(|earlier| match earlier {
+                DocumentChange::Edit(one) if one.text_document.uri == edit.text_document.uri => Some(one),
+                _ => None,
+            });
+            match same {
+                Some(earlier) => earlier.edits.extend(edit.edits),
+                None => merged.push(DocumentChange::Edit(edit)),
+            }
+        }
+        merged.retain(|change| !matches!(change, DocumentChange::Edit(edit) if edit.edits.is_empty()));
+        self.document_changes = Some(merged);
+        self
+    }
 }
 
 /// Text edits of one document, or an operation on a file.
@@ -536,6 +563,38 @@ const fn is_false(value: &bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_document_is_edited_once_between_two_operations() {
+        let edit = |uri: &str, texts: &[&str]| {
+            let range = LspRange::from(Range::default());
+            let edits = texts.iter().map(|text| TextEdit {
+                range,
+                new_text: (*text).to_owned(),
+                annotation_id: None,
+            });
+            let text_document = VersionedDocument { uri: uri.to_owned(), version: None };
+            DocumentChange::Edit(TextDocumentEdit { text_document, edits: edits.collect() })
+        };
+        let moved = DocumentChange::Operation(FileOperation::Rename {
+            old_uri: "a".to_owned(),
+            new_uri: "c".to_owned(),
+            options: None,
+            annotation_id: None,
+        });
+        let changes = |changes| WorkspaceEdit { document_changes: Some(changes), ..WorkspaceEdit::default() };
+        let split = changes(vec![
+            edit("a", &["1"]),
+            edit("b", &["2"]),
+            edit("a", &["3"]),
+            edit("d", &[]),
+            moved.clone(),
+            edit("b", &["4"]),
+        ]);
+        let merged = changes(vec![edit("a", &["1", "3"]), edit("b", &["2"]), moved, edit("b", &["4"])]);
+        assert_eq!(split.merged(), merged);
+        assert_eq!(WorkspaceEdit::default().merged(), WorkspaceEdit::default());
+    }
 
     /// Two widely used decoders lose `annotationId`, because they try a plain edit first.
     #[test]

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
-use super::class_heads::words_of;
 use super::lookup::{Lookup, LookupResult, NameTarget, SourceFile, Trail};
 use super::outline::{DefinitionKind, Import, Imported, Span};
 use super::scopes::Scopes;
 use super::step::ResolutionStepKind;
+use crate::text::names::names_of;
 
 /// The most classes in a method resolution order.
 const MAX_MRO: usize = 256;
@@ -278,11 +278,11 @@ fn local_binding(source: &SourceFile, class: usize, base: &str) -> Option<Span> 
     let first = base.split('.').next().unwrap_or_default();
     // Most classes in functions have a base of the module.
     let before = text.get(definitions[function].span.start..class.span.start)?;
-    if !words_of(before).any(|word| word == first) {
+    if !names_of(before).any(|word| word == first) {
         return None;
     }
     let head = text.get(class.name_span.end..class.signature.as_ref()?.end)?;
-    let word = words_of(head).find(|word| *word == first)?;
+    let word = names_of(head).find(|word| *word == first)?;
     let at = class.name_span.end + (word.as_ptr() as usize - head.as_ptr() as usize);
     let bound = Scopes::of(text, &[first]).bound_by(at)?;
     let is_known = |span: &Span| {

@@ -54,11 +54,19 @@ pub(crate) fn fits(old: &Parameters, new: &Parameters) -> bool {
     };
     let ((old_positional, old_others), (new_positional, new_others)) = (split(old), split(new));
     let is_optional = |one: &String| one.ends_with('=') || one.starts_with('*');
-    let added = new_others.iter().filter(|one| !old_others.contains(one));
-    new_positional.starts_with(&old_positional)
+    // A default may be added, and `/` removed.
+    let is_same = |old: &String, new: &String| new == old || *new == format!("{old}=");
+    let without_slash = |all: &[String]| all.iter().filter(|one| *one != "/").cloned().collect::<Vec<_>>();
+    let slash = |all: &[String]| all.iter().position(|one| one == "/");
+    let keeps_keywords = slash(&new_positional).is_none() || slash(&new_positional) == slash(&old_positional);
+    let (old_positional, new_positional) = (without_slash(&old_positional), without_slash(&new_positional));
+    let is_new = |one: &&String| !old_others.iter().any(|old| is_same(old, one));
+    keeps_keywords
+        && new_positional.len() >= old_positional.len()
+        && old_positional.iter().zip(&new_positional).all(|(old, new)| is_same(old, new))
         && new_positional[old_positional.len()..].iter().all(is_optional)
-        && old_others.iter().all(|one| new_others.contains(one))
-        && added.into_iter().all(is_optional)
+        && old_others.iter().all(|old| new_others.iter().any(|new| is_same(old, new)))
+        && new_others.iter().filter(is_new).all(is_optional)
 }
 
 #[cfg(test)]
@@ -96,12 +104,26 @@ def g(x): ...
             let list = |text: &str| text.split_whitespace().map(str::to_owned).collect();
             fits(&list(old), &list(new))
         };
-        for (old, new) in [("a b", "a b c="), ("a", "a * k="), ("a *args", "a *args k= **rest"), ("", "a=")] {
+        for (old, new) in [
+            ("a b", "a b c="),
+            ("a", "a * k="),
+            ("a *args", "a *args k= **rest"),
+            ("", "a="),
+            ("a b", "a b="),
+            ("a / b", "a b"),
+            ("* k", "* k="),
+        ] {
             assert!(fits(old, new), "{old} -> {new}");
         }
-        for (old, new) in
-            [("a b", "b a"), ("a", "a b"), ("a=", "a"), ("a", "x"), ("a", "a * k"), ("a **k", "a")]
-        {
+        for (old, new) in [
+            ("a b", "b a"),
+            ("a", "a b"),
+            ("a=", "a"),
+            ("a", "x"),
+            ("a", "a * k"),
+            ("a **k", "a"),
+            ("a b", "a / b"),
+        ] {
             assert!(!fits(old, new), "{old} -> {new}");
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::digest_cache::{DigestCache, MemorySize};
+use crate::text::names::{is_in_name, names_of};
 
 /// The text between the parentheses of each `class X(…)`.
 fn class_heads(text: &str) -> impl Iterator<Item = &str> {
@@ -37,12 +38,6 @@ fn bracket_end(text: &str) -> Option<usize> {
     None
 }
 
-/// The identifiers of a text.
-pub(super) fn words_of(text: &str) -> impl Iterator<Item = &str> {
-    let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
-    text.split(move |c| !is_word(c)).filter(|word| !word.is_empty())
-}
-
 /// The class heads of each text, for the search for subclasses.
 pub(super) static HEADS: DigestCache<ClassHeads> = DigestCache::new();
 
@@ -56,10 +51,10 @@ pub(super) struct ClassHeads {
 
 impl ClassHeads {
     pub(super) fn of(text: &str) -> Self {
-        let words = class_heads(text).flat_map(words_of).map(str::to_owned).collect();
+        let words = class_heads(text).flat_map(names_of).map(str::to_owned).collect();
         let mut aliases = BTreeSet::new();
         for line in text.lines().filter(|line| line.contains(" as ") || line.contains('=')) {
-            let mut words = words_of(line).peekable();
+            let mut words = names_of(line).peekable();
             let mut before = None;
             while let Some(word) = words.next() {
                 if let (Some(name), "as", Some(alias)) = (before, word, words.peek()) {
@@ -73,7 +68,7 @@ impl ClassHeads {
             }
             for (at, walrus) in code.match_indices(":=") {
                 let value = code[at + walrus.len()..].split([')', ',']).next().and_then(name_of);
-                let alias = words_of(&code[..at]).last();
+                let alias = names_of(&code[..at]).last();
                 aliases.extend(value.zip(alias).map(|(name, alias)| (name.to_owned(), alias.to_owned())));
             }
         }
@@ -147,8 +142,8 @@ impl ComputedHeads {
     pub(super) fn of(text: &str) -> Self {
         let mut found = Self { is_open: makes_classes(text), ..Self::default() };
         for head in class_heads(text) {
-            found.words.extend(words_of(head).map(str::to_owned));
-            let is_plain = |c: char| is_identifier(c) || c.is_whitespace() || matches!(c, '.' | ',');
+            found.words.extend(names_of(head).map(str::to_owned));
+            let is_plain = |c: char| is_in_name(c) || c.is_whitespace() || matches!(c, '.' | ',');
             let without = without_brackets(head);
             let keywords = without.find('=').map_or(without.as_str(), |at| &without[..at]);
             found.is_open |= !keywords.chars().all(is_plain) || is_local(text, head);
@@ -172,10 +167,6 @@ impl ComputedHeads {
         }
         found
     }
-}
-
-fn is_identifier(c: char) -> bool {
-    c == '_' || unicode_ident::is_xid_continue(c)
 }
 
 /// The text without what is in square brackets, and without comments.
@@ -215,15 +206,15 @@ fn is_local(text: &str, head: &str) -> bool {
         end = begin;
     }
     let Some(function) = function else { return false };
-    let before: BTreeSet<&str> = words_of(&text[function..start]).collect();
-    words_of(head).any(|word| before.contains(word))
+    let before: BTreeSet<&str> = names_of(&text[function..start]).collect();
+    names_of(head).any(|word| before.contains(word))
 }
 
 /// Whether a text seems to make a class by a call: `type(name, bases, namespace)`.
 fn makes_classes(text: &str) -> bool {
     let is_made = |(at, call): (usize, &str)| {
         let rest = &text[at + call.len() - 1..];
-        let is_name = text[..at].chars().next_back().is_some_and(is_identifier);
+        let is_name = text[..at].chars().next_back().is_some_and(is_in_name);
         !is_name && bracket_end(rest).is_some_and(|end| rest[..end].contains(','))
     };
     ["type(", "new_class(", "make_dataclass("].iter().any(|call| text.match_indices(call).any(is_made))
@@ -242,16 +233,16 @@ fn computed_names(code: &str) -> Vec<&str> {
     // `a, b = …`, `for a in …`, `with … as a`, `(a := …)`
     let targets = code.split_once('=').map_or("", |(targets, _)| targets);
     if targets.contains(',') && !targets.contains('(') {
-        names.extend(words_of(targets));
+        names.extend(names_of(targets));
     }
     if let Some(rest) = code.trim_start().strip_prefix("for ") {
-        names.extend(words_of(rest.split_once(" in ").map_or("", |(targets, _)| targets)));
+        names.extend(names_of(rest.split_once(" in ").map_or("", |(targets, _)| targets)));
     }
     if code.trim_start().starts_with("with ") {
         let aliases = code.split(" as ").skip(1);
-        names.extend(aliases.filter_map(|after| words_of(after).next()));
+        names.extend(aliases.filter_map(|after| names_of(after).next()));
     }
-    let before_walrus = code.match_indices(":=").filter_map(|(at, _)| words_of(&code[..at]).last());
+    let before_walrus = code.match_indices(":=").filter_map(|(at, _)| names_of(&code[..at]).last());
     names.extend(before_walrus);
     names
 }

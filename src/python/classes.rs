@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::bases::{ClassRef, is_typing_form};
-use super::class_heads::{ClassHeads, HEADS, words_of};
+use super::class_heads::{ClassHeads, HEADS};
 use super::lookup::{Lookup, NameTarget, SourceFile, Trail};
 use super::modules::{ImportRoots, Module, ModuleOrigin};
 use super::outline::{Definition, DefinitionKind, Imported, Span};
 use super::stdlib::{is_builtin, is_stdlib};
 use crate::path::AbsPath;
+use crate::text::names::{is_in_name, names_of};
 use crate::workspace::files::{Document, Files};
 
 /// The classes of `enum`.
@@ -197,7 +198,7 @@ impl Class {
         let start = class.name_span.end;
         let head = self.source.document.text.get(start..class.signature.as_ref()?.end)?;
         let last = dotted.rsplit('.').next()?;
-        let is_part = |c: char| c == '_' || c == '.' || unicode_ident::is_xid_continue(c);
+        let is_part = |c: char| c == '.' || is_in_name(c);
         let mut found = head.match_indices(dotted).filter(|(at, _)| {
             !head[..*at].ends_with(is_part) && !head[at + dotted.len()..].starts_with(is_part)
         });
@@ -439,7 +440,7 @@ impl<'f> Classes<'f> {
                 if !heads.words.iter().any(|word| is_name(word)) {
                     continue;
                 }
-                let is_base = |words: &str| words_of(words).any(is_name);
+                let is_base = |words: &str| names_of(words).any(is_name);
                 let Some(source) = self.source(&file) else { continue };
                 for (index, definition) in source.outline.definitions.iter().enumerate() {
                     let mentions = definition.bases.iter().any(|base| is_base(base));

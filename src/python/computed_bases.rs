@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tree_sitter::Node;
 
-use super::class_heads::{ComputedHeads, words_of};
+use super::class_heads::ComputedHeads;
 use super::classes::{Class, Classes, Subclasses};
 use super::lookup::{LookupResult, NameTarget, SourceFile, Trail};
 use super::modules::ModuleOrigin;
@@ -15,6 +15,7 @@ use super::passed_on::{is_class_passed_on, passes_types_on};
 use super::roles::parameters_of;
 use super::syntax::{children, dotted, parse, preorder, text_of};
 use crate::path::AbsPath;
+use crate::text::names::{is_in_name, names_of};
 use crate::workspace::files::Document;
 
 /// Functions of the standard library whose result is a new class, or no class.
@@ -141,11 +142,11 @@ impl Classes<'_> {
         if !is_of_workspace(source) {
             return false;
         }
-        if words_of(text).any(|word| names.contains(word)) {
+        if names_of(text).any(|word| names.contains(word)) {
             return true;
         }
         let Some((function, _)) = text.split_once('(') else { return true };
-        let is_name = |c: char| c == '_' || c == '.' || unicode_ident::is_xid_continue(c);
+        let is_name = |c: char| c == '.' || is_in_name(c);
         if function.is_empty() || !function.chars().all(is_name) {
             return true;
         }

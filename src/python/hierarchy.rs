@@ -12,6 +12,7 @@ use super::lookup::{Lookup, SourceFile, Trail};
 use super::modules::{ImportRoots, Module, ModuleOrigin};
 use super::outline::{DefinitionKind, Imported, Span};
 use crate::path::AbsPath;
+use crate::text::names::whole_names;
 use crate::workspace::files::{Document, Files};
 
 /// The relation of a class to the requested class.
@@ -150,7 +151,7 @@ impl HierarchyBuilder<'_> {
             }
             // `namedtuple('Pair', 'left right')`: the fields are words in strings.
             for name in self.names {
-                for span in words(text, name) {
+                for span in whole_names(text, name) {
                     let at = base.start + span.start..base.start + span.end;
                     push(name, at, class.clone(), relation.unwrap_or(Relation::Base));
                 }
@@ -174,17 +175,6 @@ impl HierarchyBuilder<'_> {
 fn makes_a_tuple(expression: &str) -> bool {
     let function = expression.split('(').next().unwrap_or_default().trim();
     matches!(function.rsplit('.').next(), Some("namedtuple" | "NamedTuple"))
-}
-
-/// The occurrences of a name as a whole word.
-pub(super) fn words(text: &str, name: &str) -> Vec<Span> {
-    let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
-    let found = text.match_indices(name).map(|(at, _)| at..at + name.len());
-    let whole = found.filter(|span| {
-        let before = text[..span.start].chars().next_back();
-        !before.is_some_and(is_word) && !text[span.end..].chars().next().is_some_and(is_word)
-    });
-    whole.collect()
 }
 
 /// How a file imports modules.

@@ -11,6 +11,7 @@ use super::lexical::{self, TextSpan};
 use super::outline::Span;
 use super::{syntax, walk};
 use crate::digest::Digest;
+use crate::text::names::is_in_name;
 
 /// The kind of an occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -181,16 +182,11 @@ fn lexed(
     Some(found)
 }
 
-/// Whether a character can be a part of a name.
-fn is_word(c: char) -> bool {
-    c == '_' || unicode_ident::is_xid_continue(c)
-}
-
 /// Whether a span may be only a part of a token: of a longer name, or as the prefix of a string (`f""`), or the end of a number (`1.j`).
 fn is_part_of_token(text: &str, span: &Span) -> bool {
     let (before, after) = (&text[..span.start], &text[span.end..]);
-    before.ends_with(is_word)
-        || after.starts_with(|c: char| is_word(c) || c == '"' || c == '\'')
+    before.ends_with(is_in_name)
+        || after.starts_with(|c: char| is_in_name(c) || c == '"' || c == '\'')
         || before.strip_suffix('.').is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()))
 }
 
@@ -386,7 +382,7 @@ fn push_words(found: &mut Vec<TextOccurrence>, text: &str, span: Span, name: &st
         let mut last_two = part[..at].chars().rev().take(2);
         let is_escape =
             last_two.next().is_some_and(|c| c.is_ascii_alphabetic()) && last_two.next() == Some('\\');
-        if (is_escape || !before.is_some_and(is_word)) && !after.is_some_and(is_word) {
+        if (is_escape || !before.is_some_and(is_in_name)) && !after.is_some_and(is_in_name) {
             let start = span.start + at;
             found.push(TextOccurrence { start, end: start + name.len(), kind });
         }

@@ -3,11 +3,11 @@
 
 use tree_sitter::Node;
 
-use super::hierarchy::words;
 use super::occurrences::{OccurrenceKind, occurrences};
 use super::outline::Span;
 use super::syntax::{dotted, parse, preorder, text_of};
 use crate::digest::Digest;
+use crate::text::names::whole_names;
 
 /// Functions that do nothing with a class but compare it, or take it for a type.
 const ASKING: [&str; 5] = ["isinstance", "issubclass", "cast", "repr", "str"];
@@ -36,7 +36,7 @@ pub fn is_module_held(text: &str, digest: Digest, name: &str) -> bool {
             || head.starts_with("import ")
             || head.starts_with("from ")
     };
-    words(text, name).iter().any(|span| !is_read(span)) && is_used_as_value(text, digest, name, &is_inspected)
+    whole_names(text, name).any(|span| !is_read(&span)) && is_used_as_value(text, digest, name, &is_inspected)
 }
 
 /// Whether an argument is passed to a function that only inspects it: `patch.object(module, "name")`.

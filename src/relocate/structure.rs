@@ -178,6 +178,8 @@ impl<'t> TextStructure<'t> {
         let mut open: Vec<(u32, u32)> = Vec::new();
         let mut decorators: Option<(u32, u32)> = None;
         let mut attributes = BTreeSet::new();
+        // The names that a function declares `global`: it defines them in the module.
+        let mut globals: BTreeSet<(u32, String)> = BTreeSet::new();
         let mut comments = 0_u32;
         for at in 0..self.lines.len() {
             let line = self.lines[at];
@@ -212,8 +214,16 @@ impl<'t> TextStructure<'t> {
             let keyword = if first == "async" { line.first + 1 } else { line.first };
             let named = keyword + 1 < line.end && self.tokens[keyword as usize + 1].kind == TokenKind::Name;
             match self.token(keyword) {
+                "global" => {
+                    let names = (keyword + 1..line.end).map(|at| self.token(at).to_owned());
+                    globals.extend(
+                        parent.into_iter().flat_map(|parent| names.clone().map(move |name| (parent, name))),
+                    );
+                }
                 word @ ("def" | "class") if named && open.len() < MAX_NESTING => {
-                    let def = self.add_compound(word, keyword + 1, parent, start, number);
+                    let name = self.token(keyword + 1).to_owned();
+                    let home = parent.filter(|parent| !globals.contains(&(*parent, name.clone())));
+                    let def = self.add_compound(word, keyword + 1, home, start, number);
                     for owned in start..=number {
                         self.owner[owned as usize] = Some(def);
                     }

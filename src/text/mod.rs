@@ -6,6 +6,7 @@
 pub mod bounded_lines;
 pub mod decode;
 pub mod line_index;
+pub mod names;
 pub mod plural;
 pub mod position;
 pub mod shell;

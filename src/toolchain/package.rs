@@ -173,12 +173,12 @@ fn printed_version(program: &AbsPath) -> Result<String, String> {
     version.map(str::to_owned).ok_or_else(|| format!("it printed {printed:?}"))
 }
 
-/// `<name>-<version>.dist-info` next to the package, or for a program in a `bin` folder among the packages of its prefix.
 /// The version of the server in a folder by the metadata of its wheel. Runs nothing.
 pub(super) fn version_in_metadata(folder: &Path, kind: ServerKind) -> Option<String> {
     wheel_version(&metadata_folder(&AbsPath::new(folder).ok()?, kind)?)
 }
 
+/// `<name>-<version>.dist-info` next to the package, or for a program in a `bin` folder among the packages of its prefix.
 fn metadata_folder(root: &AbsPath, kind: ServerKind) -> Option<PathBuf> {
     if !version_is_in_wheel_metadata(kind) {
         return None;

@@ -286,6 +286,21 @@ fn a_rename_is_refused_where_the_command_refuses_it() {
     assert_eq!(std::fs::read_to_string(env.file("shapes.py")).unwrap(), before);
 }
 
+/// Clients apply a second list of edits of a document to what the first has left.
+#[test]
+fn a_rename_edits_each_document_once() {
+    let env = TestEnv::pyright(&Project::parse(
+        "//- /foo.py\nx = 1\n//- /m.py\nfoo = 3\nprint(foo)\nimport foo\nprint(foo)\n",
+    ));
+    let mut client = connect(&env, &[], everything());
+    let rename = with(place(&env, "m.py", "foo = 3"), json!({"newName": "number"}));
+    let edit = result(&mut client, "textDocument/rename", rename);
+    let changes = edit["documentChanges"].as_array().unwrap();
+    let documents: Vec<&Value> = changes.iter().map(|change| &change["textDocument"]["uri"]).collect();
+    assert_eq!(documents, [&json!(uri(&env, "m.py"))], "{edit}");
+    assert!(edit.to_string().contains("foo as number"), "{edit}");
+}
+
 #[test]
 fn an_incomplete_answer_is_visible() {
     let env = TestEnv::pyright(&Project::parse(

@@ -1042,9 +1042,51 @@ import m
 def g(mod):
     mod.hp.z()
     mod.something.z()
+    mod.helper.z()
+    mod()[0].hp.z()
 g(m)
 ",
         ));
-        assert_eq!(uses(&env, "py://helper#z").unresolved, ["other.py:3:12"]);
+        let unresolved = ["other.py:3:12", "other.py:5:16", "other.py:6:17"];
+        assert_eq!(uses(&env, "py://helper#z").unresolved, unresolved);
+    }
+}
+
+/// A function inside a function can get anywhere under another name.
+#[test]
+fn aliases_of_a_local_function_are_followed() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+class A:
+    def __init__(self) -> None:
+        def inner(n: int) -> int: return n
+        self.summed = inner
+        def total(n: int) -> int: return n
+        self.total = total
+def setup() -> None:
+    global pub
+    def wrapper(n: int) -> int: return n
+    pub = wrapper
+//- /use.py
+import m
+m.A().summed(1)
+m.A().total(2)
+m.pub(3)
+def g(a):
+    a.summed(4)
+    a.total(5)
+",
+        ));
+        for (selector, used, unresolved) in [
+            ("m.py:3:13", "use.py:2:7", &["use.py:6:7"][..]),
+            ("m.py:5:13", "use.py:3:7", &["use.py:7:7"]),
+            ("m.py:9:9", "use.py:4:3", &[]),
+        ] {
+            let found = uses(&env, selector);
+            assert!(found.at().contains(&used), "{selector}: {}", found.bundle);
+            assert_eq!(found.unresolved, unresolved, "{selector}: {}", found.bundle);
+        }
     }
 }

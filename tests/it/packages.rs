@@ -88,8 +88,10 @@ fn the_extras_have_the_pinned_versions() {
     let list = TestEnv::new().lanser(["server", "list"]);
     let default = list.text().lines().find(|line| line.starts_with("pyright ") && line.contains("(default)"));
     let version = default.unwrap().split(' ').nth(1).unwrap();
+    let ty = list.text().lines().find(|line| line.starts_with("ty ")).unwrap().split(' ').nth(1).unwrap();
     for (file, requirement) in [
         ("pyproject.toml", format!("pyright = [\"pyright[nodejs]=={version}\"]")),
+        ("pyproject.toml", format!("ty = [\"ty=={ty}\"]")),
         ("Dockerfile", format!("'pyright[nodejs]=={version}'")),
         (".pre-commit-hooks.yaml", format!("[\"pyright[nodejs]=={version}\"]")),
     ] {

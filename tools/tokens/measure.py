@@ -5,7 +5,7 @@ step returns; what the model writes is left out.
 
     npm install gpt-tokenizer@4.0.0
     PYTHONPATH=python python3 tools/tokens/measure.py --lanser PROGRAM --project CLONE --name Parameter.get_default \\
-        --to resolve_default --at src/click/core.py:2485:9 --node-modules node_modules --ty TY
+        --to resolve_default --at src/click/core.py:2445:9 --node-modules node_modules --ty TY
 
 The clone has to be clean. `--at` is the definition of the method, for the requests of the protocol.
 """

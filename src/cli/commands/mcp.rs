@@ -13,7 +13,7 @@ use crate::serve::mcp;
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = "\
 The server speaks on standard input and output until the client closes them. Its tools are the verbs def, refs, hover, symbols, \
-calls, diag, locate, rename, check, apply and undo, with the options as arguments; bundles are resources. Requests are answered by the \
+calls, types, diag, locate, rename, check, apply and undo, with the options as arguments; bundles are resources. Requests are answered by the \
 background session, as those of the command line.
 
 Example, for Claude Code:

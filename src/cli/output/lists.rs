@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::text::{Links, line, location};
 use crate::model::facts::{
-    Agreement, Call, Facts, FamilyRelation, Location, Override, UnresolvedOccurrence, UseProvenance,
+    Agreement, Facts, FamilyRelation, Location, Override, UnresolvedOccurrence, UseProvenance,
 };
 
 /// One item of `refs`. One cursor pages through all of them in this order.
@@ -57,24 +57,6 @@ pub(super) fn override_line(links: Links<'_>, item: &Override) -> String {
 pub(super) fn unresolved(links: Links<'_>, item: &UnresolvedOccurrence) -> String {
     let preview = item.preview.as_deref().unwrap_or_default().trim();
     format!("{}  [unresolved: {}]", line(links, &item.at, preview), item.reason)
-}
-
-/// One item of `calls`. One cursor pages through all of them in this order.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(super) enum CallListItem<'i> {
-    Call(&'i Call),
-    Override(&'i Override),
-    Unresolved(&'i UnresolvedOccurrence),
-}
-
-/// Everything that `calls` lists.
-pub(super) fn call_items<'i>(facts: &'i Facts, calls: &'i [Call]) -> Vec<CallListItem<'i>> {
-    let unresolved = facts.completeness.iter().flat_map(|verdict| &verdict.unresolved.items);
-    let all = calls.iter().map(CallListItem::Call);
-    all.chain(facts.overrides.iter().map(CallListItem::Override))
-        .chain(unresolved.map(CallListItem::Unresolved))
-        .collect()
 }
 
 /// The line of a definition.

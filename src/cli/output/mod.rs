@@ -1,6 +1,7 @@
 //! Printing: answers on standard output, everything else on standard error.
 
 mod budget;
+mod calls;
 mod edits;
 mod fields;
 mod github;

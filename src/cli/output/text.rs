@@ -7,17 +7,17 @@ use std::{io, iter};
 
 use super::budget::Budget;
 use super::screen::{self, escape_for_terminal, quoted};
-use super::{Printer, Style, edits, lists};
+use super::{Printer, Style, calls, edits, lists};
 use crate::bundle::page::continue_after;
 use crate::model::analyzer::DiagnosticSource;
 use crate::model::bundle::{Bundle, Limits, Status};
 use crate::model::edits::{Transaction, TransactionState};
 use crate::model::error::{ErrorBody, ErrorData};
 use crate::model::facts::{
-    Action, Call, Completeness, CompletenessStatus, Diagnostic, Diagnostics, Facts, Hover, Location, Symbol,
+    Action, Completeness, CompletenessStatus, Diagnostic, Diagnostics, Facts, Hover, Location, Symbol,
     TypeEdge,
 };
-use crate::model::request::{Direction, Severity, TypeDirection};
+use crate::model::request::{Severity, TypeDirection};
 use crate::model::resolution::{Candidate, Resolution, Resolved};
 use crate::path::encode_portable;
 use crate::text::{plural, shell_quote};
@@ -141,28 +141,10 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
             &summary,
         );
     }
-    if let Some(calls) = &facts.calls {
-        let summary = match &facts.completeness {
-            Some(verdict) => {
-                let summary = completeness(verdict, callers(bundle, calls, facts.overrides.len(), verdict));
-                match inherited(bundle, calls) {
-                    Some(method) => {
-                        format!("{method} is inherited: calls through any class that has it\n{summary}")
-                    }
-                    None => summary,
-                }
-            }
-            _ if calls.is_empty() => "no calls".to_owned(),
-            _ => String::new(),
-        };
-        let text = |item: &lists::CallListItem<'_>| {
-            Some(match item {
-                lists::CallListItem::Call(item) => call(links, item),
-                lists::CallListItem::Override(item) => lists::override_line(links, item),
-                lists::CallListItem::Unresolved(item) => lists::unresolved(links, item),
-            })
-        };
-        list(printer, bundle, &lists::call_items(facts, calls), budget, text, &summary);
+    if let Some(found) = &facts.calls {
+        let text = |item: &calls::CallListItem<'_>| Some(item.text(links));
+        let summary = calls::summary(bundle, facts, found);
+        list(printer, bundle, &calls::items(facts, found), budget, text, &summary);
     }
     if let Some(found) = &facts.types {
         let verdict = facts.completeness.as_ref();
@@ -228,7 +210,7 @@ pub(super) fn qualified(item: &Symbol) -> String {
     }
 }
 
-fn total(bundle: &Bundle, here: usize) -> usize {
+pub(super) fn total(bundle: &Bundle, here: usize) -> usize {
     bundle.meta.limits.as_ref().map_or(here, |limits| limits.total as usize)
 }
 
@@ -356,7 +338,7 @@ pub(super) fn compiler_location(at: &str) -> String {
 }
 
 /// Line and column alone.
-fn position(at: &str) -> String {
+pub(super) fn position(at: &str) -> String {
     let location = compiler_location(at);
     let mut parts = location.rsplitn(3, ':');
     match (parts.next(), parts.next()) {
@@ -376,35 +358,6 @@ pub(super) fn location(links: Links<'_>, item: &Location, mark: &str) -> String 
 
 fn symbol(links: Links<'_>, item: &Symbol) -> String {
     line(links, &item.at, &format!("{} {}", item.symbol_kind, qualified(item)))
-}
-
-fn call(links: Links<'_>, item: &Call) -> String {
-    let (text, near) = match item.direction {
-        Direction::Incoming => {
-            // One line per caller, because --limit counts callers.
-            let Some((first, more)) = item.sites.split_first() else { return String::new() };
-            let text = location(links, first, &format!("in {}: ", qualified(&item.caller)));
-            let more: Vec<String> = more.iter().map(|site| position(&site.at)).collect();
-            let more = if more.is_empty() { String::new() } else { format!("  and at {}", more.join(", ")) };
-            (text + &more, format!("calls {}", qualified(&item.callee)))
-        }
-        Direction::Outgoing => {
-            let callee = format!("calls {} {}", item.callee.symbol_kind, qualified(&item.callee));
-            (line(links, &item.callee.at, &callee), format!("from {}", qualified(&item.caller)))
-        }
-    };
-    // The list is in the order of places, so that a line says itself what it belongs to.
-    match item.depth {
-        0 | 1 => text,
-        depth => format!("{text}  [depth {depth}: {}]", escape_for_terminal(&near)),
-    }
-}
-
-/// The method whose calls are listed, if the requested class inherits it.
-fn inherited(bundle: &Bundle, calls: &[Call]) -> Option<String> {
-    let resolved = bundle.resolution.as_ref()?.resolved.as_ref()?;
-    let is_inherited = resolved.evidence.iter().any(|step| step.step == "inherited");
-    calls.iter().find(|call| call.depth == 1).filter(|_| is_inherited).map(|call| qualified(&call.callee))
 }
 
 fn type_edge(links: Links<'_>, item: &TypeEdge) -> String {
@@ -502,24 +455,8 @@ pub(super) fn diagnostics_summary(found: &Diagnostics) -> String {
 const SHORT_COMMIT: usize = 12;
 
 /// The count and whether it is complete: `18 references, 26 unresolved (receiver type unknown): not complete`.
-/// How many callers and overrides of the requested function are listed, on the first page of a list.
-fn callers(bundle: &Bundle, calls: &[Call], overrides: usize, verdict: &Completeness) -> Vec<String> {
-    if bundle.request.as_ref().is_some_and(|request| request.options.cursor.is_some()) {
-        return Vec::new();
-    }
-    // The limits count the overrides and the unresolved occurrences, too. Overrides come after all callers.
-    let listed = total(bundle, calls.len() + overrides + verdict.unresolved.items.len());
-    let listed = listed.saturating_sub(verdict.unresolved.count as usize);
-    if overrides == 0 && calls.len() < listed {
-        return vec![format!("{listed} callers and overrides")];
-    }
-    let overrides = listed - calls.len();
-    let overrides = (overrides > 0).then(|| plural(overrides, "override"));
-    iter::once(plural(calls.len(), "caller")).chain(overrides).collect()
-}
-
 /// The summary of a list about whose completeness something is known; `counts` says how much is listed.
-fn completeness(verdict: &Completeness, counts: impl IntoIterator<Item = String>) -> String {
+pub(super) fn completeness(verdict: &Completeness, counts: impl IntoIterator<Item = String>) -> String {
     let unresolved =
         (verdict.unresolved.count > 0).then(|| format!("{} unresolved", verdict.unresolved.count));
     let mut parts: Vec<String> = counts.into_iter().chain(unresolved).collect();

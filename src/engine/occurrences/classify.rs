@@ -75,8 +75,7 @@ pub(super) struct Classified {
 enum Classification {
     Done(Explanation),
     Ask(ServerQuestion),
-    /// Another symbol, unless an object may hold the symbol, or a module that defines it. For an attribute of something with a dotted
-    /// name, the last part of that.
+    /// Another symbol, unless an object may hold the symbol, or a module that defines it. For an attribute, the last name before its dot.
     AskIfHeld(Option<String>),
 }
 
@@ -204,10 +203,13 @@ impl Classifier<'_, '_> {
         file
     }
 
-    /// Whether the symbol is local to functions of other files, so that the file cannot use it. Fixtures are used by their names.
+    /// Whether the symbol is local to functions of other files, so that the file cannot use it. Fixtures are used by their names, and
+    /// what an object or a module holds under another name by that.
     fn is_local_elsewhere(&self, path: &AbsPath) -> bool {
         matches!(self.symbol.reach, Reach::Local)
             && !self.symbol.is_fixture
+            && self.names.members.is_empty()
+            && self.names.all.len() == 1
             && self.symbol.definitions.iter().all(|(defined_in, _)| defined_in != path)
     }
 }
@@ -252,7 +254,7 @@ impl File<'_, '_> {
                 Classification::Done(Explanation::Reference(Evidence::rule(UseProvenance::Scope)))
             }
             Kind::Identifier | Kind::Attribute | Kind::Keyword => match &self.symbol.reach {
-                Reach::Local => OTHER,
+                Reach::Local => self.of_alias(token),
                 Reach::Parameter if token.kind == Kind::Keyword => Classification::Ask(ServerQuestion::Token),
                 Reach::Parameter => OTHER,
                 Reach::Member { is_field, .. } => self.of_member(token, *is_field),
@@ -275,6 +277,20 @@ impl File<'_, '_> {
             && self.scopes().bound_by(token.span.start).is_some_and(|bound| {
                 bound.iter().any(|span| self.symbol.definitions.contains(&(path.clone(), span.start)))
             })
+    }
+
+    /// A token that is no use of a local symbol by its own name: it may be one by the name of an object's attribute or of a module that
+    /// holds it.
+    fn of_alias(&self, token: &Token) -> Classification {
+        match token.kind {
+            OccurrenceKind::Attribute if self.names.members.contains(token.text()) => {
+                Classification::Ask(ServerQuestion::Token)
+            }
+            OccurrenceKind::Identifier | OccurrenceKind::Attribute if token.text() != self.symbol.name => {
+                self.of_global(token)
+            }
+            _ => OTHER,
+        }
     }
 
     fn of_member(&self, token: &Token, is_field: bool) -> Classification {
@@ -325,17 +341,16 @@ impl File<'_, '_> {
             OccurrenceKind::Attribute => {
                 let is_doubtful = self.names.members.contains(token.text())
                     || MODULES_BY_CALL.iter().any(|call| self.document.text.contains(call));
-                let object = self.object(at);
-                let last = object.as_ref().map(|(object, _)| last_part(object));
-                let imports = object.as_ref().map(|(object, start)| self.imports(object, *start));
-                let is_named_so = last
-                    .is_some_and(|last| self.symbol.modules.iter().any(|module| last_part(module) == last));
-                if imports.is_some_and(|imports| !imports.is_empty()) || is_named_so {
+                let receiver = self.usage.receiver(at);
+                let imports = self.object(at).map(|(object, start)| self.imports(&object, start));
+                if imports.is_some_and(|imports| !imports.is_empty()) {
                     Classification::Ask(ServerQuestion::Imported)
                 } else if is_doubtful {
                     Classification::Ask(ServerQuestion::Token)
                 } else {
-                    Classification::AskIfHeld(last.map(str::to_owned))
+                    let last =
+                        receiver.filter(|receiver| !receiver.is_call).and_then(|receiver| receiver.name);
+                    Classification::AskIfHeld(last.map(|last| self.document.text[last].to_owned()))
                 }
             }
             _ => self.of_scope(token),

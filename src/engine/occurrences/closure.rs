@@ -96,8 +96,14 @@ impl<'c> Closure<'c> {
                 self.leave_out(&path, offset).await?;
             }
         }
-        if matches!(symbol.reach, Reach::Local | Reach::Module) {
-            return Ok(symbol);
+        match symbol.reach {
+            // What a function defines, it may give an object or a module.
+            Reach::Local if symbol.is_callable => {
+                self.aliases(&symbol).await?;
+                return Ok(symbol);
+            }
+            Reach::Local | Reach::Module => return Ok(symbol),
+            _ => {}
         }
         symbol.is_in_stubs =
             self.searched.with_name().any(|document| document.path.as_str().ends_with(".pyi"));

@@ -49,11 +49,12 @@ pub(in crate::engine) async fn apply(cx: &RequestContext<'_>) -> Result<HandlerO
         plan
     };
     let mut facts = Facts::new(Provenance::Lsp);
+    let is_rename = new_name.is_some();
     let renamed = edit.as_ref().map_or_else(Vec::new, |edit| renamed_names(cx, edit, new_name));
     let plan = plan.map(|mut plan| {
         // A rename looks for the uses itself.
-        if renamed.is_empty() {
-            plan.notes.extend(changed_signatures(&plan));
+        if !is_rename {
+            plan.notes.extend(changed_signatures(cx, &plan));
         }
         plan
     });
@@ -95,7 +96,7 @@ pub(super) async fn run_checks(
 
 /// Notes about functions that the edit removes, or whose parameters it changes so that calls may no longer fit: diagnostics only show
 /// calls of which the type checker knows the function.
-fn changed_signatures(plan: &EditPlan) -> Vec<String> {
+fn changed_signatures(cx: &RequestContext<'_>, plan: &EditPlan) -> Vec<String> {
     let forms = |bytes: Option<&[u8]>| {
         bytes.map(|bytes| call_forms(&decode_source(bytes.to_vec()).text)).unwrap_or_default()
     };
@@ -105,26 +106,35 @@ fn changed_signatures(plan: &EditPlan) -> Vec<String> {
         .iter()
         .filter(is_python)
         .map(|change| {
-            (forms(change.before.as_ref().map(|before| &*before.bytes)), forms(change.after.as_deref()))
+            let before = forms(change.before.as_ref().map(|before| &*before.bytes));
+            (change, before, forms(change.after.as_deref()))
         })
         .collect();
     let mut changed = Vec::new();
-    for (before, after) in &files {
+    for (change, before, after) in &files {
         for (name, old) in before {
-            let what = match after.get(name) {
-                Some(new) if new.iter().all(|new| old.iter().all(|old| fits(old, new))) => continue,
+            // It may move to another file of the edit.
+            let moved = || {
+                files.iter().find(|(_, before, after)| !before.contains_key(name) && after.contains_key(name))
+            };
+            let new = after.get(name).or_else(|| moved().and_then(|(.., after)| after.get(name)));
+            let what = match new {
+                Some(new) if old == new || old.iter().all(|old| new.iter().any(|new| fits(old, new))) => {
+                    continue;
+                }
                 Some(_) => "its parameters change",
-                // It moves to another file.
-                None if files.iter().any(|(_, after)| after.contains_key(name)) => continue,
                 None => "it is removed",
             };
-            changed.push((name, what));
+            let path = change.from.as_ref().unwrap_or(&change.path);
+            let module = cx.state.inputs.roots.name_of_any(&cx.state.inputs.snapshot.absolute(path));
+            changed
+                .push((module.map_or_else(|| name.clone(), |module| format!("py://{module}#{name}")), what));
         }
     }
     let more = changed.len().saturating_sub(MAX_SIGNATURES);
-    let note = |(name, what): (&String, &str)| {
+    let note = |(name, what): (String, &str)| {
         format!(
-            "{name}: {what}; calls of it through objects of unknown types are not checked: `lanser calls {name}` lists them"
+            "{name}: {what}; calls through objects of unknown types are not checked: before it is written, `lanser calls {name}` lists them"
         )
     };
     let mut notes: Vec<String> = changed.into_iter().take(MAX_SIGNATURES).map(note).collect();

@@ -11,6 +11,7 @@ use crate::model::analyzer::DiagnosticSource;
 use crate::model::facts::{Counts, Diagnostic};
 use crate::model::request::Severity;
 use crate::path::{AbsPath, DocUri};
+use crate::text::names::whole_names;
 
 /// How the diagnostics above the severity of hints change. Hints only gray code out.
 #[derive(Default)]
@@ -81,17 +82,12 @@ fn without_hints(
 
 /// Replaces a name wherever it occurs as a whole word.
 fn replace_word(text: &str, old: &str, new: &str) -> String {
-    let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
-    for (at, _) in text.match_indices(old) {
-        let before = text[..at].chars().next_back();
-        let after = text[at + old.len()..].chars().next();
-        if at >= from && !before.is_some_and(is_word) && !after.is_some_and(is_word) {
-            out.push_str(&text[from..at]);
-            out.push_str(new);
-            from = at + old.len();
-        }
+    for span in whole_names(text, old) {
+        out.push_str(&text[from..span.start]);
+        out.push_str(new);
+        from = span.end;
     }
     out.push_str(&text[from..]);
     out

@@ -192,7 +192,7 @@ pub(super) fn describe(cx: &RequestContext<'_>, edit: Option<WorkspaceEdit>, pla
         Err(_) => cx.locations.paths.text(uri),
     };
     Edits {
-        workspace_edit: edit.map(|edit| edit.with_uris(portable)),
+        workspace_edit: edit.map(|edit| edit.with_uris(portable).merged()),
         diff,
         notes: plan.notes.clone(),
         files: edited,

@@ -13,6 +13,7 @@ use crate::python::classes::Classes;
 use crate::python::occurrences::{OccurrenceKind, is_quoted, occurrences};
 use crate::python::outline::{Outline, Span};
 use crate::python::usage::{StringUse, Usage};
+use crate::text::names::is_in_name;
 use crate::workspace::files::{Document, Files as _};
 
 /// Why a string may have to be renamed, to be followed by "in N places".
@@ -142,7 +143,7 @@ fn is_quote(c: char) -> bool {
 /// The dotted names up to a word in them that a string may hold, by their parts: all of it, as `pkg.mod.name` and
 /// `pkg.mod:name.more`, or what is after a colon, as in the filter of warnings `error:message:pkg.name`.
 fn dotted<'t>(text: &'t str, word: &Span) -> Vec<Vec<&'t str>> {
-    let is_part = |c: char| c == '.' || c == ':' || c == '_' || unicode_ident::is_xid_continue(c);
+    let is_part = |c: char| c == '.' || c == ':' || is_in_name(c);
     let Some(start) = text[..word.start].rfind(|c| !is_part(c)).map(|at| at + 1) else { return Vec::new() };
     let end = text[word.end..].find(|c| !is_part(c)).map(|length| word.end + length);
     if !end.is_some_and(|end| text[end..].starts_with(is_quote)) {

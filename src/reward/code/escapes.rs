@@ -4,6 +4,7 @@ use tree_sitter::Node;
 
 use super::reader::CodeReader;
 use super::{Escapes, inside, preorder_with_parents};
+use crate::text::names::names_of;
 
 const TYPING: [&str; 4] = ["typing", "typing_extensions", "_typeshed", "t"];
 const CASTS: [&str; 10] = [
@@ -117,8 +118,7 @@ impl CodeReader<'_> {
     /// Whether a comment annotates something with `Any`.
     fn is_vague_type(&self, comment: &str) -> bool {
         let Some((_, kind)) = comment.split_once("type:") else { return false };
-        let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
-        kind.split(|c| !is_word(c)).any(|word| {
+        names_of(kind).any(|word| {
             let meant = self.aliases.get(word).map_or(word, |name| name.rsplit('.').next().unwrap_or(name));
             PLAIN_CASTS.contains(&meant) || meant == "object"
         })

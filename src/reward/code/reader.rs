@@ -8,6 +8,7 @@ use tree_sitter::Node;
 use super::escapes::DYNAMIC_DEFINITIONS;
 use super::{BoundValue, Code, CodeSymbol, NameBinding, Statement, inside};
 use crate::python::syntax::{children, preorder};
+use crate::text::names::names_of;
 
 /// Nesting limit for blocks; deeper ones are skipped. Python itself stops at 100.
 const MAX_BLOCK_DEPTH: usize = 120;
@@ -148,7 +149,7 @@ impl<'t> CodeReader<'t> {
         self.code.symbols.push(CodeSymbol {
             name: whole.clone(),
             is_class,
-            bases: identifiers(bases),
+            bases: names_of(bases).map(str::to_owned).collect(),
             span,
             is_empty,
             is_declaration,
@@ -377,12 +378,6 @@ impl<'t> CodeReader<'t> {
         }
         self.code.statements.push(statement);
     }
-}
-
-/// The identifiers of a text.
-fn identifiers(text: &str) -> BTreeSet<String> {
-    let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
-    text.split(|c| !is_word(c)).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 /// Whether an expression statement has no effect: it contains no call, `await` or assignment.

@@ -1,0 +1,99 @@
+//! The text of `calls`: one line for each caller or callee, override and unresolved occurrence, and a summary.
+
+use std::iter;
+
+use serde::Serialize;
+
+use super::lists::{override_line, unresolved};
+use super::screen::escape_for_terminal;
+use super::text::{Links, completeness, line, location, position, qualified, total};
+use crate::model::bundle::Bundle;
+use crate::model::facts::{Call, Completeness, Facts, Override, UnresolvedOccurrence};
+use crate::model::request::Direction;
+use crate::text::plural;
+
+/// One item of `calls`. One cursor pages through all of them in this order.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum CallListItem<'i> {
+    Call(&'i Call),
+    Override(&'i Override),
+    Unresolved(&'i UnresolvedOccurrence),
+}
+
+/// Everything that `calls` lists.
+pub(super) fn items<'i>(facts: &'i Facts, calls: &'i [Call]) -> Vec<CallListItem<'i>> {
+    let unresolved = facts.completeness.iter().flat_map(|verdict| &verdict.unresolved.items);
+    let all = calls.iter().map(CallListItem::Call);
+    all.chain(facts.overrides.iter().map(CallListItem::Override))
+        .chain(unresolved.map(CallListItem::Unresolved))
+        .collect()
+}
+
+impl CallListItem<'_> {
+    /// The line of the item.
+    pub(super) fn text(&self, links: Links<'_>) -> String {
+        match self {
+            Self::Call(item) => call(links, item),
+            Self::Override(item) => override_line(links, item),
+            Self::Unresolved(item) => unresolved(links, item),
+        }
+    }
+}
+
+/// The last lines: how much is listed, and whether it is complete. Empty for callees.
+pub(super) fn summary(bundle: &Bundle, facts: &Facts, calls: &[Call]) -> String {
+    let Some(verdict) = &facts.completeness else {
+        return if calls.is_empty() { "no calls".to_owned() } else { String::new() };
+    };
+    let summary = completeness(verdict, callers(bundle, calls, facts.overrides.len(), verdict));
+    match inherited(bundle, calls) {
+        Some(method) => format!("{method} is inherited: calls through any class that has it\n{summary}"),
+        None => summary,
+    }
+}
+
+fn call(links: Links<'_>, item: &Call) -> String {
+    let (text, near) = match item.direction {
+        Direction::Incoming => {
+            // One line per caller, because --limit counts callers.
+            let Some((first, more)) = item.sites.split_first() else { return String::new() };
+            let text = location(links, first, &format!("in {}: ", qualified(&item.caller)));
+            let more: Vec<String> = more.iter().map(|site| position(&site.at)).collect();
+            let more = if more.is_empty() { String::new() } else { format!("  and at {}", more.join(", ")) };
+            (text + &more, format!("calls {}", qualified(&item.callee)))
+        }
+        Direction::Outgoing => {
+            let callee = format!("calls {} {}", item.callee.symbol_kind, qualified(&item.callee));
+            (line(links, &item.callee.at, &callee), format!("from {}", qualified(&item.caller)))
+        }
+    };
+    // The list is in the order of places, so that a line says itself what it belongs to.
+    match item.depth {
+        0 | 1 => text,
+        depth => format!("{text}  [depth {depth}: {}]", escape_for_terminal(&near)),
+    }
+}
+
+/// The method whose calls are listed, if the requested class inherits it.
+fn inherited(bundle: &Bundle, calls: &[Call]) -> Option<String> {
+    let resolved = bundle.resolution.as_ref()?.resolved.as_ref()?;
+    let is_inherited = resolved.evidence.iter().any(|step| step.step == "inherited");
+    calls.iter().find(|call| call.depth == 1).filter(|_| is_inherited).map(|call| qualified(&call.callee))
+}
+
+/// How many callers and overrides of the requested function are listed, on the first page of a list.
+fn callers(bundle: &Bundle, calls: &[Call], overrides: usize, verdict: &Completeness) -> Vec<String> {
+    if bundle.request.as_ref().is_some_and(|request| request.options.cursor.is_some()) {
+        return Vec::new();
+    }
+    // The limits count the overrides and the unresolved occurrences, too. Overrides come after all callers.
+    let listed = total(bundle, calls.len() + overrides + verdict.unresolved.items.len());
+    let listed = listed.saturating_sub(verdict.unresolved.count as usize);
+    if overrides == 0 && calls.len() < listed {
+        return vec![format!("{listed} callers and overrides")];
+    }
+    let overrides = listed - calls.len();
+    let overrides = (overrides > 0).then(|| plural(overrides, "override"));
+    iter::once(plural(calls.len(), "caller")).chain(overrides).collect()
+}
