@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::outline::{DefinitionKind, Outline};
+use super::roles::parameter_list;
 use super::syntax::{children, parse, text_of};
 
 /// The parameters of a function, in order: `name`, `name=` with a default, `*name`, `**name`, `*` and `/`.
@@ -16,17 +17,14 @@ pub(crate) fn call_forms(text: &str) -> BTreeMap<String, Vec<Parameters>> {
     let (tree, outline) = (parse(text), Outline::parse(text));
     let mut found: BTreeMap<String, Vec<Parameters>> = BTreeMap::new();
     for (index, definition) in outline.definitions.iter().enumerate() {
-        let is_overload = definition.decorators.iter().any(|one| one.rsplit('.').next() == Some("overload"));
         let is_callable = matches!(definition.kind, DefinitionKind::Function | DefinitionKind::Method);
         let around = std::iter::successors(definition.parent, |&parent| outline.definitions[parent].parent);
-        let is_inner = around.into_iter().any(|parent| outline.definitions[parent].kind.is_function());
-        if is_overload || !is_callable || is_inner {
+        let is_inner =
+            around.map(|parent| &outline.definitions[parent]).any(|outer| outer.kind.is_function());
+        if definition.is_decorated("overload") || !is_callable || is_inner {
             continue;
         }
-        let span = &definition.name_span;
-        let name = tree.root_node().descendant_for_byte_range(span.start, span.end);
-        let list = name.and_then(|name| name.parent()?.child_by_field_name("parameters"));
-        let Some(list) = list else { continue };
+        let Some(list) = parameter_list(&tree, definition.name_span.start) else { continue };
         let parameters = children(list).filter_map(|parameter| {
             let named = |end: &str| {
                 parameter.child_by_field_name("name").map(|name| format!("{}{end}", text_of(name, text)))

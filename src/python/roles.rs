@@ -137,7 +137,7 @@ pub fn parameters_of(text: &str, offset: usize) -> Option<Vec<(String, Span)>> {
 }
 
 /// The parameter list of the function whose name token begins at an offset.
-fn parameter_list(tree: &Tree, offset: usize) -> Option<Node<'_>> {
+pub(super) fn parameter_list(tree: &Tree, offset: usize) -> Option<Node<'_>> {
     let name = token_at(tree, offset)?;
     let function = name.parent().filter(|parent| {
         parent.kind() == "function_definition" && parent.child_by_field_name("name") == Some(name)

@@ -13,7 +13,7 @@ pub fn names_of(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !is_in_name(c)).filter(|name| !name.is_empty())
 }
 
-/// Where a name stands in a text that is not a part of a longer one.
+/// Where a name occurs in a text, other than as a part of a longer one.
 pub fn whole_names<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
     text.match_indices(name)
         .map(move |(at, _)| at..at + name.len())

@@ -1,45 +1,11 @@
-//! The text of `calls`: one line for each caller or callee, override and unresolved occurrence, and a summary.
+//! The text of `calls`: the line of a caller or callee, and the summary.
 
-use std::iter;
-
-use serde::Serialize;
-
-use super::lists::{override_line, unresolved};
+use super::lists::counts;
 use super::screen::escape_for_terminal;
 use super::text::{Links, completeness, line, location, position, qualified, total};
 use crate::model::bundle::Bundle;
-use crate::model::facts::{Call, Completeness, Facts, Override, UnresolvedOccurrence};
+use crate::model::facts::{Call, Completeness, Facts};
 use crate::model::request::Direction;
-use crate::text::plural;
-
-/// One item of `calls`. One cursor pages through all of them in this order.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(super) enum CallListItem<'i> {
-    Call(&'i Call),
-    Override(&'i Override),
-    Unresolved(&'i UnresolvedOccurrence),
-}
-
-/// Everything that `calls` lists.
-pub(super) fn items<'i>(facts: &'i Facts, calls: &'i [Call]) -> Vec<CallListItem<'i>> {
-    let unresolved = facts.completeness.iter().flat_map(|verdict| &verdict.unresolved.items);
-    let all = calls.iter().map(CallListItem::Call);
-    all.chain(facts.overrides.iter().map(CallListItem::Override))
-        .chain(unresolved.map(CallListItem::Unresolved))
-        .collect()
-}
-
-impl CallListItem<'_> {
-    /// The line of the item.
-    pub(super) fn text(&self, links: Links<'_>) -> String {
-        match self {
-            Self::Call(item) => call(links, item),
-            Self::Override(item) => override_line(links, item),
-            Self::Unresolved(item) => unresolved(links, item),
-        }
-    }
-}
 
 /// The last lines: how much is listed, and whether it is complete. Empty for callees.
 pub(super) fn summary(bundle: &Bundle, facts: &Facts, calls: &[Call]) -> String {
@@ -53,7 +19,8 @@ pub(super) fn summary(bundle: &Bundle, facts: &Facts, calls: &[Call]) -> String 
     }
 }
 
-fn call(links: Links<'_>, item: &Call) -> String {
+/// The line of a caller or callee.
+pub(super) fn call(links: Links<'_>, item: &Call) -> String {
     let (text, near) = match item.direction {
         Direction::Incoming => {
             // One line per caller, because --limit counts callers.
@@ -93,7 +60,5 @@ fn callers(bundle: &Bundle, calls: &[Call], overrides: usize, verdict: &Complete
     if overrides == 0 && calls.len() < listed {
         return vec![format!("{listed} callers and overrides")];
     }
-    let overrides = listed - calls.len();
-    let overrides = (overrides > 0).then(|| plural(overrides, "override"));
-    iter::once(plural(calls.len(), "caller")).chain(overrides).collect()
+    counts(calls.len(), "caller", listed - calls.len())
 }

@@ -6,39 +6,50 @@ use super::text::{Links, line, location};
 use crate::model::facts::{
     Agreement, Facts, FamilyRelation, Location, Override, UnresolvedOccurrence, UseProvenance,
 };
+use crate::text::plural;
 
-/// One item of `refs`. One cursor pages through all of them in this order.
+/// One item of `refs` or `calls`. One cursor pages through all of them in this order.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum ReferenceListItem<'i> {
-    Reference(&'i Location),
+pub(super) enum ListItem<'i, T> {
+    /// What was asked for: a reference or a call.
+    Found(&'i T),
     Override(&'i Override),
     Unresolved(&'i UnresolvedOccurrence),
 }
 
-/// Everything that `refs` lists.
-pub(super) fn items<'i>(facts: &'i Facts, references: &'i [Location]) -> Vec<ReferenceListItem<'i>> {
+/// Everything that `refs` or `calls` lists.
+pub(super) fn items<'i, T>(facts: &'i Facts, found: &'i [T]) -> Vec<ListItem<'i, T>> {
     let unresolved = facts.completeness.iter().flat_map(|verdict| &verdict.unresolved.items);
-    let all = references.iter().map(ReferenceListItem::Reference);
-    all.chain(facts.overrides.iter().map(ReferenceListItem::Override))
-        .chain(unresolved.map(ReferenceListItem::Unresolved))
+    let all = found.iter().map(ListItem::Found);
+    all.chain(facts.overrides.iter().map(ListItem::Override))
+        .chain(unresolved.map(ListItem::Unresolved))
         .collect()
 }
 
-impl ReferenceListItem<'_> {
-    /// Its line.
-    pub(super) fn text(&self, links: Links<'_>) -> String {
+impl<T> ListItem<'_, T> {
+    /// Its line; `found` gives that of what was asked for.
+    pub(super) fn text(&self, links: Links<'_>, found: impl Fn(Links<'_>, &T) -> String) -> String {
         match self {
-            Self::Reference(item) => {
-                let text = location(links, item, "");
-                match note(item) {
-                    Some(note) => format!("{text}  [{note}]"),
-                    None => text,
-                }
-            }
+            Self::Found(item) => found(links, item),
             Self::Override(item) => override_line(links, item),
             Self::Unresolved(item) => unresolved(links, item),
         }
+    }
+}
+
+/// How much a summary says is listed, without the unresolved occurrences.
+pub(super) fn counts(found: usize, noun: &str, overrides: usize) -> Vec<String> {
+    let overrides = (overrides > 0).then(|| plural(overrides, "override"));
+    std::iter::once(plural(found, noun)).chain(overrides).collect()
+}
+
+/// The line of a reference.
+pub(super) fn reference(links: Links<'_>, item: &Location) -> String {
+    let text = location(links, item, "");
+    match note(item) {
+        Some(note) => format!("{text}  [{note}]"),
+        None => text,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::{io, iter};
+use std::io;
 
 use super::budget::Budget;
 use super::screen::{self, escape_for_terminal, quoted};
@@ -109,15 +109,14 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
         let summary = facts.completeness.as_ref().map_or_else(String::new, |verdict| {
             let explained = verdict.explained.map_or(references.len(), |counts| counts.reference as usize);
             let overriding = verdict.explained.map_or(0, |counts| counts.overriding as usize);
-            let overrides = (overriding > 0).then(|| plural(overriding, "override"));
-            completeness(verdict, iter::once(plural(explained, "reference")).chain(overrides))
+            completeness(verdict, lists::counts(explained, "reference", overriding))
         });
         list(
             printer,
             bundle,
             &lists::items(facts, references),
             budget,
-            |item| Some(item.text(links)),
+            |item| Some(item.text(links, lists::reference)),
             &summary,
         );
     }
@@ -142,9 +141,14 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
         );
     }
     if let Some(found) = &facts.calls {
-        let text = |item: &calls::CallListItem<'_>| Some(item.text(links));
-        let summary = calls::summary(bundle, facts, found);
-        list(printer, bundle, &calls::items(facts, found), budget, text, &summary);
+        list(
+            printer,
+            bundle,
+            &lists::items(facts, found),
+            budget,
+            |item| Some(item.text(links, calls::call)),
+            &calls::summary(bundle, facts, found),
+        );
     }
     if let Some(found) = &facts.types {
         let verdict = facts.completeness.as_ref();

@@ -115,9 +115,11 @@ fn changed_signatures(cx: &RequestContext<'_>, plan: &EditPlan) -> Vec<String> {
         for (name, old) in before {
             // It may move to another file of the edit.
             let moved = || {
-                files.iter().find(|(_, before, after)| !before.contains_key(name) && after.contains_key(name))
+                files
+                    .iter()
+                    .find_map(|(_, before, after)| after.get(name).filter(|_| !before.contains_key(name)))
             };
-            let new = after.get(name).or_else(|| moved().and_then(|(.., after)| after.get(name)));
+            let new = after.get(name).or_else(moved);
             let what = match new {
                 Some(new) if old == new || old.iter().all(|old| new.iter().any(|new| fits(old, new))) => {
                     continue;
