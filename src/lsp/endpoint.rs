@@ -28,6 +28,9 @@ use crate::model::server::ServerKind;
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(20);
 const LONGEST_RETRY_DELAY: Duration = Duration::from_millis(320);
 
+/// JSON-RPC's code of an internal error.
+const INTERNAL_ERROR: i64 = -32603;
+
 /// How long the process may take to exit after the end of the stream before the server counts as alive.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -51,11 +54,19 @@ pub(super) struct ServerState {
     pub(super) ended: bool,
 }
 
+/// What is sent to the server.
+#[derive(Debug)]
+struct Outgoing {
+    /// `None` once the connection is closed.
+    sender: Option<mpsc::UnboundedSender<Received>>,
+    /// How many notifications were queued that can change what the server knows.
+    changes: u64,
+}
+
 /// The client's end of the connection.
 #[derive(Debug)]
 pub(super) struct Endpoint {
-    /// `None` once the connection is closed.
-    sender: Mutex<Option<mpsc::UnboundedSender<Received>>>,
+    outgoing: Mutex<Outgoing>,
     pending: Mutex<PendingRequests>,
     handler: ServerRequestHandler,
     cancellation: Option<Arc<CancellationFolder>>,
@@ -69,7 +80,7 @@ impl Endpoint {
         cancellation: Option<Arc<CancellationFolder>>,
     ) -> Self {
         Self {
-            sender: Mutex::new(Some(sender)),
+            outgoing: Mutex::new(Outgoing { sender: Some(sender), changes: 0 }),
             pending: Mutex::default(),
             handler,
             cancellation,
@@ -110,7 +121,8 @@ impl Endpoint {
     /// returns.
     ///
     /// ty 0.0.105 abandons what it works on whenever a document is opened, changed or closed, also for another request: in a
-    /// batch of some hundred requests, three retries did not suffice for one that takes long.
+    /// batch of some hundred requests, three retries did not suffice for one that takes long. Where it searches all files
+    /// (`workspace/symbol`), it abandons with an internal error; one that comes after a change says nothing about the content.
     pub(super) fn request(
         self: &Arc<Self>,
         name: &'static str,
@@ -130,7 +142,9 @@ impl Endpoint {
                     tokio::time::timeout_at(until, in_flight.outcome()).await.map_err(|_| timeout())??;
                 match outcome {
                     Ok(reply) => return Ok(reply),
-                    Err(error) if !is_retryable(&error) => return Err(response_error(name, error)),
+                    Err(error) if !is_retryable(&error) && !in_flight.is_abandoned(&error) => {
+                        return Err(response_error(name, error));
+                    }
                     Err(_) if Instant::now() + delay >= until => {
                         return Err(LspError::ContentModified { method: name.to_owned(), attempts });
                     }
@@ -147,11 +161,9 @@ impl Endpoint {
 
     /// Sends a notification.
     pub(super) fn notify(&self, name: &str, params: Option<Params>) -> Result<(), LspError> {
-        if self.send(Message::Notification(Notification { method: name.to_owned(), params })) {
-            Ok(())
-        } else {
-            Err(self.pending().close_reason().cloned().unwrap_or(LspError::Closed))
-        }
+        self.send(Message::Notification(Notification { method: name.to_owned(), params }))
+            .map(|_| ())
+            .ok_or_else(|| self.pending().close_reason().cloned().unwrap_or(LspError::Closed))
     }
 
     /// Waits until the server's state meets a condition.
@@ -204,7 +216,7 @@ impl Endpoint {
 
     /// Closes the connection and fails all waiting requests, with `error` unless it failed for another reason before.
     pub(super) fn close(&self, error: &LspError) {
-        self.sender().take();
+        self.close_input();
         self.pending().close(error);
         self.state.send_modify(|state| {
             state.ended = true;
@@ -214,17 +226,18 @@ impl Endpoint {
 
     /// Closes only the sending side: the server sees the end of its input.
     pub(super) fn close_input(&self) {
-        self.sender().take();
+        self.outgoing().sender.take();
     }
 
     fn start(self: &Arc<Self>, name: &'static str, params: Value) -> InFlightRequest {
         let (id, receiver) = self.pending().register();
         let params = Some(params).filter(|params| !params.is_null());
         // When sending fails, the stream has ended or is about to, and closing it fails the request.
-        if !self.send(Message::request(RpcId::Number(id), name, params)) {
+        let changes = self.send(Message::request(RpcId::Number(id), name, params)).unwrap_or_else(|| {
             self.pending().close(&LspError::Closed);
-        }
-        InFlightRequest { endpoint: self.clone(), id, receiver }
+            0
+        });
+        InFlightRequest { endpoint: self.clone(), id, changes, receiver }
     }
 
     fn cancel(&self, id: i64) {
@@ -290,13 +303,18 @@ impl Endpoint {
         self.state.send_modify(|state| state.unanswered_cancelled = unanswered_cancelled);
     }
 
-    /// Queues a message; `false` when the connection is closed.
-    fn send(&self, message: Message) -> bool {
-        self.sender().as_ref().is_some_and(|sender| sender.send(Ok(message)).is_ok())
+    /// Queues a message; returns the number of changes queued so far, `None` when the connection is closed.
+    fn send(&self, message: Message) -> Option<u64> {
+        let mut outgoing = self.outgoing();
+        if matches!(&message, Message::Notification(sent) if sent.method != Cancel::METHOD) {
+            outgoing.changes += 1;
+        }
+        outgoing.sender.as_ref()?.send(Ok(message)).ok()?;
+        Some(outgoing.changes)
     }
 
-    fn sender(&self) -> MutexGuard<'_, Option<mpsc::UnboundedSender<Received>>> {
-        self.sender.lock().unwrap_or_else(PoisonError::into_inner)
+    fn outgoing(&self) -> MutexGuard<'_, Outgoing> {
+        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn pending(&self) -> MutexGuard<'_, PendingRequests> {
@@ -309,12 +327,19 @@ impl Endpoint {
 struct InFlightRequest {
     endpoint: Arc<Endpoint>,
     id: i64,
+    /// How many changes were queued before the request.
+    changes: u64,
     receiver: oneshot::Receiver<RequestOutcome>,
 }
 
 impl InFlightRequest {
     async fn outcome(&mut self) -> RequestOutcome {
         (&mut self.receiver).await.unwrap_or(Err(LspError::Closed))
+    }
+
+    /// Whether the server failed while something changed, so that the change may be the reason.
+    fn is_abandoned(&self, error: &ResponseError) -> bool {
+        error.code == INTERNAL_ERROR && self.endpoint.outgoing().changes != self.changes
     }
 }
 

@@ -205,6 +205,26 @@ async fn retryable_errors_are_retried_for_as_long_as_there_is_time() {
     assert!(matches!(answer, Err(LspError::ContentModified { attempts: 1..=4, .. })), "{answer:?}");
 }
 
+/// ty 0.0.105 answers `workspace/symbol` so, if a document is opened meanwhile.
+#[tokio::test]
+async fn an_internal_error_is_retried_if_something_changed_meanwhile() {
+    let (client, mut peer) = connected().await;
+    let requests = client.requests(TEST_TIMEOUT);
+    let answer = tokio::spawn(requests.hover(&at("/w/a.py"), ORIGIN));
+    let hover = peer.request("textDocument/hover").await;
+    client.open(&at("/w/b.py"), Arc::new("")).unwrap();
+    peer.notification("textDocument/didOpen").await;
+    peer.refuse(&hover, -32603, None);
+    let hover = peer.request("textDocument/hover").await;
+    // A request of another caller that is canceled changes nothing.
+    drop(requests.hover(&at("/w/b.py"), ORIGIN));
+    peer.request("textDocument/hover").await;
+    peer.notification("$/cancelRequest").await;
+    peer.refuse(&hover, -32603, None);
+    let expected = LspError::Server { code: -32603, message: "no".to_owned() };
+    assert_eq!(answer.await.unwrap(), Err(expected));
+}
+
 #[tokio::test]
 async fn error_responses_map_to_distinct_errors() {
     let (client, mut peer) = connected().await;

@@ -96,11 +96,15 @@ fn compare_orders(env: &TestEnv) {
     assert!(good * 2 > at_once.len(), "{good} of {} have an answer", at_once.len());
 }
 
-/// The first answer that differs is named, rather than all of them printed.
+/// The first lines that differ are named, rather than all answers printed.
 fn assert_same(found: &BTreeMap<u64, String>, expected: &BTreeMap<u64, String>, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (number, expected) in expected {
-        assert_eq!(&found[number], expected, "request {number}, {what}");
+        if expected != &found[number] {
+            let pairs = expected.lines().zip(found[number].lines());
+            let differing: Vec<_> = pairs.filter(|(expected, found)| expected != found).take(12).collect();
+            panic!("request {number}, {what}: {differing:#?}");
+        }
     }
 }
 
