@@ -29,6 +29,23 @@ def main(any_shape) -> None:
     x: int = ''
 ";
 
+/// The number is no text.
+const BREAKS: &str = "\
+--- a/shapes.py
++++ b/shapes.py
+@@ -3 +3 @@
+-        return 0.0
++        return '0'
+";
+
+const FITS: &str = "\
+--- a/shapes.py
++++ b/shapes.py
+@@ -3 +3 @@
+-        return 0.0
++        return 1.0
+";
+
 /// A question about a place, or without one.
 struct Question {
     /// The verb of the command line, which is the name of the MCP tool, too.
@@ -40,15 +57,17 @@ struct Question {
     /// The options: on the command line, and as data.
     words: &'static [&'static str],
     options: Value,
+    /// The edit, which the command line reads from its standard input.
+    edit: Option<&'static str>,
 }
 
 fn question(verb: &'static str, command: &'static str, selector: Option<&'static str>) -> Question {
-    Question { verb, command, selector, new_name: None, words: &[], options: json!({}) }
+    Question { verb, command, selector, new_name: None, words: &[], options: json!({}), edit: None }
 }
 
 fn questions() -> Vec<Question> {
-    let calls = question("calls", "calls", Some("shapes.py:11:5"));
-    let types = question("types", "typeHierarchy", Some("shapes.py:1:7"));
+    let calls = |selector| question("calls", "calls", Some(selector));
+    let types = |selector| question("types", "typeHierarchy", Some(selector));
     let symbols = question("symbols", "symbols", None);
     let rename = |selector| question("rename", "rename", Some(selector));
     vec![
@@ -60,12 +79,27 @@ fn questions() -> Vec<Question> {
         question("hover", "hover", Some("use.py:5:11")),
         question("locate", "locate", Some("shapes.py:6:7")),
         Question { words: &["--query", "Square"], options: json!({"query": "Square"}), ..symbols },
-        Question { words: &["--incoming"], options: json!({"direction": "incoming"}), ..calls },
-        Question { words: &["--subtypes"], options: json!({"types": "subtypes"}), ..types },
+        Question {
+            words: &["--incoming"],
+            options: json!({"direction": "incoming"}),
+            ..calls("shapes.py:11:5")
+        },
+        Question { words: &["--outgoing"], options: json!({"direction": "outgoing"}), ..calls("use.py:4:5") },
+        Question { words: &["--subtypes"], options: json!({"types": "subtypes"}), ..types("shapes.py:1:7") },
+        Question {
+            words: &["--supertypes"],
+            options: json!({"types": "supertypes"}),
+            ..types("shapes.py:6:7")
+        },
+        question("impl", "implementation", Some("shapes.py:2:9")),
+        question("typedef", "typeDefinition", Some("use.py:6:5")),
         question("diag", "diagnostics", None),
         Question { new_name: Some("summed"), ..rename("shapes.py:11:5") },
         // Refused: another class overrides it.
         Question { new_name: Some("surface"), ..rename("shapes.py:2:9") },
+        Question { edit: Some(BREAKS), ..question("check", "check", None) },
+        Question { edit: Some(BREAKS), ..question("apply", "apply", None) },
+        Question { edit: Some(FITS), ..question("apply", "apply", None) },
     ]
 }
 
@@ -74,8 +108,9 @@ fn by_command_line(env: &TestEnv, question: &Question) -> Value {
     args.extend(question.selector);
     args.extend(question.new_name);
     args.extend(question.words);
+    args.extend(question.edit.map(|_| "-"));
     args.push("--json");
-    env.lanser(args).bundle()
+    env.lanser_with_input(args, question.edit.unwrap_or_default()).bundle()
 }
 
 fn batch_line(question: &Question, id: usize) -> Value {
@@ -84,6 +119,9 @@ fn batch_line(question: &Question, id: usize) -> Value {
         if let Some(value) = value {
             line[name] = value.into();
         }
+    }
+    if let Some(edit) = question.edit {
+        line["options"]["edit"] = json!({"text": edit});
     }
     line
 }
@@ -94,19 +132,24 @@ fn by_batch(env: &TestEnv, questions: &[Question]) -> Vec<Value> {
     output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn by_mcp(client: &mut RpcClient, question: &Question) -> Value {
+/// `None` if there is no such tool.
+fn by_mcp(client: &mut RpcClient, question: &Question) -> Option<Value> {
+    if matches!(question.verb, "impl" | "typedef") {
+        return None;
+    }
     let mut arguments = match question.command {
-        "calls" => json!({"incoming": true}),
-        "typeHierarchy" => json!({"subtypes": true}),
+        "calls" => json!({question.options["direction"].as_str()?: true}),
+        "typeHierarchy" => json!({question.options["types"].as_str()?: true}),
         _ => question.options.clone(),
     };
-    for (name, value) in [("selector", question.selector), ("new_name", question.new_name)] {
+    let named = [("selector", question.selector), ("new_name", question.new_name), ("edit", question.edit)];
+    for (name, value) in named {
         if let Some(value) = value {
             arguments[name] = value.into();
         }
     }
     let answer = client.request("tools/call", json!({"name": question.verb, "arguments": arguments}));
-    answer["result"]["structuredContent"].clone()
+    Some(answer["result"]["structuredContent"].clone())
 }
 
 /// The id of each bundle, or of the bundle of the exception.
@@ -161,7 +204,11 @@ fn check_lsp(env: &TestEnv, client: &mut RpcClient, question: &Question, bundle:
         "references" => "textDocument/references",
         "hover" => "textDocument/hover",
         "symbols" => "workspace/symbol",
+        "implementation" => "textDocument/implementation",
+        "typeDefinition" => "textDocument/typeDefinition",
+        "calls" if question.options["direction"] == "outgoing" => "callHierarchy/outgoingCalls",
         "calls" => "callHierarchy/incomingCalls",
+        "typeHierarchy" if question.options["types"] == "supertypes" => "typeHierarchy/supertypes",
         "typeHierarchy" => "typeHierarchy/subtypes",
         "diagnostics" => "textDocument/diagnostic",
         "rename" => "textDocument/rename",
@@ -198,6 +245,13 @@ fn check_lsp(env: &TestEnv, client: &mut RpcClient, question: &Question, bundle:
     let list = |value: &Value| value.as_array().unwrap_or_else(|| panic!("{method}: {answer}")).clone();
     match question.command {
         "definition" => assert_eq!(ranges(&list(result)), ranges(&list(&facts["definitions"]))),
+        "typeDefinition" => assert_eq!(ranges(&list(result)), ranges(&list(&facts["type_definitions"]))),
+        "implementation" => {
+            let places: Vec<Value> =
+                list(&facts["implementations"]).iter().map(|found| found["location"].clone()).collect();
+            assert_eq!(ranges(&list(result)), ranges(&places));
+            assert!(!places.is_empty());
+        }
         "references" => {
             assert_eq!(ranges(&list(result)), ranges(&list(&facts["references"])));
             let note = client.notes.iter().find(|note| note["method"] == "$/lanser/completeness");
@@ -228,9 +282,10 @@ fn check_lsp(env: &TestEnv, client: &mut RpcClient, question: &Question, bundle:
             assert!(sites > 0);
         }
         "typeHierarchy" => {
-            let below = list(&facts["types"]);
-            assert_eq!(ranges(&list(result)), ranges(below.iter().map(|edge| &edge["subtype"])));
-            assert!(!below.is_empty());
+            let end = question.options["types"].as_str().unwrap().trim_end_matches('s');
+            let edges = list(&facts["types"]);
+            assert_eq!(ranges(&list(result)), ranges(edges.iter().map(|edge| &edge[end])));
+            assert!(!edges.is_empty());
         }
         "diagnostics" => {
             let of = |item: &Value| (item["message"].to_string(), item["code"].to_string());
@@ -271,13 +326,7 @@ fn check(env: &TestEnv) {
     let questions = questions();
     let by_batch = by_batch(env, &questions);
     let by_python = by_python(env, &questions);
-    let mut mcp = RpcClient::start(env, &["mcp"], Framing::Lines);
-    let client = json!({"name": "test", "version": "1"});
-    mcp.request(
-        "initialize",
-        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}),
-    );
-    mcp.notify("notifications/initialized", json!({}));
+    let mut mcp = start_mcp(env);
     let mut lsp = RpcClient::start(env, &["lsp"], Framing::Headers);
     let root = format!("file://{}", env.cwd.display());
     let capabilities = json!({"textDocument": {"diagnostic": {}}, "workspace": {"workspaceEdit": {"documentChanges": true}}});
@@ -288,13 +337,94 @@ fn check(env: &TestEnv) {
         let id = bundle["bundleId"].as_str().unwrap();
         assert_eq!(by_batch[number]["bundleId"], id, "{name}: {}\n{bundle}", by_batch[number]);
         assert_eq!(by_python[number], id, "{name}");
-        let found = by_mcp(&mut mcp, question);
+        let Some(found) = by_mcp(&mut mcp, question) else { continue };
         assert_eq!(found["bundleId"], id, "{name}: {found}\n{bundle}");
         assert_eq!(found["facts"], bundle["facts"], "{name}");
         assert_eq!(found["error"], bundle["error"], "{name}");
         assert_eq!(found["status"], bundle["status"], "{name}");
         check_lsp(env, &mut lsp, question, &bundle);
     }
+}
+
+/// What is told about an edit, without the transaction, which has the time and a random id, and without the edit as LSP has it,
+/// which the tools of MCP leave out.
+fn told(bundle: &Value) -> Value {
+    assert_eq!(bundle["status"], "ok", "{bundle}");
+    let mut told = bundle["edits"].as_object().unwrap_or_else(|| panic!("{bundle}")).clone();
+    assert!(told.remove("transaction").is_some_and(|made| made.is_object()), "{bundle}");
+    told.remove("workspaceEdit");
+    told.into()
+}
+
+/// Applies an edit and undoes it through every front end that writes; the others see the new text meanwhile.
+fn check_writes(env: &TestEnv) {
+    let before = std::fs::read_to_string(env.file("shapes.py")).unwrap();
+    let after = before.replace("0.0", "1.0");
+    let now = || std::fs::read_to_string(env.file("shapes.py")).unwrap();
+    let about = question("hover", "hover", Some("shapes.py:2:9"));
+    let original = by_command_line(env, &about)["bundleId"].clone();
+    let applied = env.lanser_with_input(["apply", "-", "--apply", "--json"], FITS).bundle();
+    assert_eq!(now(), after);
+    let changed = by_command_line(env, &about)["bundleId"].clone();
+    assert_ne!(changed, original);
+    let undone = env.lanser(["undo", "--json"]).bundle();
+    assert_eq!(now(), before);
+    let (applied, undone) = (told(&applied), told(&undone));
+
+    let mut mcp = start_mcp(env);
+    let mut call = |name: &str, arguments: Value| {
+        mcp.request("tools/call", json!({"name": name, "arguments": arguments}))["result"]["structuredContent"].clone()
+    };
+    assert_eq!(told(&call("apply", json!({"edit": FITS, "apply": true}))), applied);
+    assert_eq!(now(), after);
+    assert_eq!(call("hover", json!({"selector": about.selector}))["bundleId"], changed);
+    assert_eq!(told(&call("undo", json!({}))), undone);
+    assert_eq!(now(), before);
+    assert_eq!(call("hover", json!({"selector": about.selector}))["bundleId"], original);
+
+    let apply = json!({"id": 0, "cmd": "apply", "options": {"edit": {"text": FITS}, "apply": true}});
+    let hover = batch_line(&about, 1);
+    let undo = json!({"id": 2, "cmd": "undo"});
+    let lines = [&apply, &hover, &undo, &hover].map(|line| format!("{line}\n")).concat();
+    let output = env.lanser_with_input(["batch", "--ordered"], lines);
+    let answers: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(told(&answers[0]), applied);
+    assert_eq!(answers[1]["bundleId"], changed);
+    assert_eq!(told(&answers[2]), undone);
+    assert_eq!(answers[3]["bundleId"], original);
+    assert_eq!(now(), before);
+
+    let script = "\
+import json, os, sys, lanser
+with lanser.Workspace('.', program=os.environ['LANSER_TEST_PROGRAM']) as workspace:
+    for ask in (
+        lambda: workspace.apply(sys.argv[1], apply=True),
+        lambda: workspace.hover(sys.argv[2]),
+        lambda: workspace.undo(),
+        lambda: workspace.hover(sys.argv[2]),
+    ):
+        print(json.dumps(ask().json))
+        print(json.dumps(open('shapes.py').read()))
+";
+    let output = env.run("python3", ["-c", script, FITS, about.selector.unwrap()]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let printed: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((told(&printed[0]), &printed[1]), (applied, &json!(after)));
+    assert_eq!(printed[2]["bundleId"], changed);
+    assert_eq!((told(&printed[4]), &printed[5]), (undone, &json!(before)));
+    assert_eq!(printed[6]["bundleId"], original);
+    assert_eq!(now(), before);
+}
+
+fn start_mcp(env: &TestEnv) -> RpcClient {
+    let mut mcp = RpcClient::start(env, &["mcp"], Framing::Lines);
+    let client = json!({"name": "test", "version": "1"});
+    mcp.request(
+        "initialize",
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}),
+    );
+    mcp.notify("notifications/initialized", json!({}));
+    mcp
 }
 
 fn environment(mut env: TestEnv) -> TestEnv {
@@ -311,4 +441,10 @@ fn every_front_end_has_the_same_facts() {
 #[test]
 fn every_front_end_has_the_same_facts_with_ty() {
     check(&environment(TestEnv::ty(&Project::parse(PROJECT))));
+}
+
+#[test]
+fn every_front_end_writes_and_undoes_the_same() {
+    check_writes(&environment(TestEnv::pyright(&Project::parse(PROJECT))));
+    check_writes(&environment(TestEnv::ty(&Project::parse(PROJECT))));
 }
