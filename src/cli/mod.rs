@@ -213,7 +213,8 @@ fn session(env: &ProcessEnvironment) -> ExitCode {
 }
 
 fn run(env: ProcessEnvironment) -> ProgramExit {
-    let parsed = with_hint(Cli::command()).try_get_matches_from(&env.args).and_then(|matches| {
+    let command = without_empty_variables(with_hint(Cli::command()), &env);
+    let parsed = command.try_get_matches_from(&env.args).and_then(|matches| {
         let cli = Cli::from_arg_matches(&matches)?;
         Ok((cli, from_environment(&matches)))
     });
@@ -266,6 +267,18 @@ fn run(env: ProcessEnvironment) -> ProgramExit {
 fn with_hint(command: clap::Command) -> clap::Command {
     let after_long_help = command.get_after_long_help().cloned().unwrap_or_default();
     command.after_help(COMMON_OPTIONS_HINT).after_long_help(after_long_help).mut_subcommands(with_hint)
+}
+
+/// The command, to which an empty environment variable is one that is not set. So continuous integration passes on what was not given.
+fn without_empty_variables(command: clap::Command, env: &ProcessEnvironment) -> clap::Command {
+    let is_empty = |name: &std::ffi::OsStr| {
+        name.to_str().is_some_and(|name| env.vars.contains_key(name) && env.var(name).is_none())
+    };
+    command
+        .mut_args(|arg| {
+            if arg.get_env().is_some_and(is_empty) { arg.env(clap::builder::Resettable::Reset) } else { arg }
+        })
+        .mut_subcommands(|verb| without_empty_variables(verb, env))
 }
 
 /// The error message for a path of `--fields` that no bundle has.

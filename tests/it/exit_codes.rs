@@ -425,3 +425,29 @@ fn code_75_units_of_columns() {
         assert_eq!(bundle["facts"]["definitions"][0]["at"], "pkg/mod.py@L1:C5");
     }
 }
+
+/// As continuous integration passes on what was not given.
+#[test]
+fn an_empty_variable_is_not_set() {
+    let mut env = TestEnv::ty(&project());
+    let asked: [&[&str]; 3] =
+        [&["locate", "pkg.mod.handle"], &["refs", "pkg.mod.handle"], &["rename", "pkg.mod.handle", "serve"]];
+    let answers = |env: &TestEnv| asked.map(|args| env.lanser(args).stdout);
+    let expected = answers(&env);
+    let help = ["refs", "rename"].map(|verb| env.lanser(["help", verb]).stdout).concat();
+    let names: std::collections::BTreeSet<String> = help
+        .split("[env: ")
+        .skip(1)
+        .map(|rest| rest.split([']', '=']).next().unwrap().to_owned())
+        .chain(["LANSER_AGREE".to_owned()])
+        .filter(|name| name != "LANSER_SERVER")
+        .collect();
+    assert!(names.len() > 20, "{names:?}");
+    for name in &names {
+        env.set(name, "");
+    }
+    assert_eq!(answers(&env), expected);
+    env.set("LANSER_SERVER", "");
+    let found = env.lanser(["locate", "pkg.mod.handle", "--json"]);
+    assert_eq!(found.code, Some(0), "{found}");
+}
