@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::Serialize;
 
-use super::completeness;
+use super::completeness::{self, UsedIn};
 use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::occurrences::{Evidence, Named, explain, offset_of};
@@ -34,7 +34,7 @@ pub(super) async fn calls(cx: &RequestContext<'_>) -> Result<HandlerOutput, Fail
     let target_path = &target.document.path;
     match (direction, target.name()) {
         (Direction::Incoming, Some(name)) => {
-            drop(completeness::open_files_with_names(cx, &[name], &[target_path])?);
+            drop(completeness::open_files_with_names(cx, &[name], &[target_path], UsedIn::AnyFile)?);
         }
         _ => drop(cx.open([target_path.clone()])?),
     }
@@ -209,7 +209,8 @@ struct Called {
 /// The calls of an item: those that the server reports, and the calls among the other known references.
 async fn incoming(cx: &RequestContext<'_>, item: &LspCallItem) -> Result<Called, Failure> {
     let requests = cx.requests();
-    let mut searched = completeness::open_files_with_names(cx, &[&item.name], &[&item.path])?;
+    let mut searched =
+        completeness::open_files_with_names(cx, &[&item.name], &[&item.path], UsedIn::AnyFile)?;
     let claimed = requests.incoming_calls(item).await?.items;
     let mut edges: Vec<CallEdge> =
         claimed.into_iter().map(|edge| CallEdge { edge, evidence: BTreeMap::new() }).collect();

@@ -12,12 +12,14 @@ use super::context::RequestContext;
 use super::failure::Failure;
 use super::locations::preview;
 use super::occurrences::{Explained, Token, UnresolvedToken};
+use super::request_state::RequestTarget;
 use crate::lsp::{LspLocation, Profile};
 use crate::model::facts::{
     Completeness, CompletenessStatus, ExplainedCounts, Occurrence, Residue, Unresolved, UnresolvedOccurrence,
 };
 use crate::model::request::Scope;
 use crate::path::{AbsPath, WorkspacePath};
+use crate::python::local_variable::code_of_local_variable;
 use crate::python::occurrences::{self, OccurrenceKind};
 use crate::text::{Position, SourceEncoding};
 use crate::workspace::files::{Document, Files as _};
@@ -37,6 +39,8 @@ pub(super) struct SearchedFiles {
     shown: usize,
     /// Files that could not be read.
     unreadable: Vec<AbsPath>,
+    /// In which files the symbol can be used.
+    pub(super) used_in: UsedIn,
 }
 
 impl SearchedFiles {
@@ -67,7 +71,7 @@ pub(super) fn also_open_files_with_name(
     searched: &mut SearchedFiles,
     name: &str,
 ) -> Result<(), Failure> {
-    let more = open_files_with_names(cx, &[name], &[])?;
+    let more = open_files_with_names(cx, &[name], &[], UsedIn::AnyFile)?;
     for document in more.with_name {
         if searched.with_name.iter().all(|known| known.path != document.path) {
             searched.shown += usize::from(cx.is_open(&document.path));
@@ -78,11 +82,40 @@ pub(super) fn also_open_files_with_name(
     Ok(())
 }
 
-/// Opens every file of the workspace that contains one of the names, and the files of the targets.
+/// In which files a symbol can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UsedIn {
+    /// In any that has its name.
+    AnyFile,
+    /// In its own: it is a local variable.
+    OwnFile,
+}
+
+impl UsedIn {
+    /// Whether the server is asked for the references in the file only: one that searches all files would take long for nothing.
+    pub(super) fn is_asked_for_highlights(self, cx: &RequestContext<'_>) -> bool {
+        self == Self::OwnFile
+            && !Profile::of(cx.settings.server).finds_files
+            && cx.server.client.capabilities().document_highlight
+    }
+
+    /// Where what is named at a place can be used. Only the syntax is looked at, before the server is asked.
+    pub(super) fn of(target: &RequestTarget) -> Self {
+        let (document, offset) = target.reference_position();
+        match code_of_local_variable(&document.text, offset) {
+            Some(_) => Self::OwnFile,
+            None => Self::AnyFile,
+        }
+    }
+}
+
+/// Opens the files of the targets, and every file of the workspace that contains one of the names and in which the symbol can be used,
+/// unless the server finds those files itself.
 pub(super) fn open_files_with_names(
     cx: &RequestContext<'_>,
     names: &[&str],
     targets: &[&AbsPath],
+    used_in: UsedIn,
 ) -> Result<SearchedFiles, Failure> {
     let snapshot = &cx.state.inputs.snapshot;
     let files_with_name: BTreeSet<AbsPath> = names
@@ -92,7 +125,7 @@ pub(super) fn open_files_with_names(
         .collect();
     let mut unreadable = unreadable(cx);
     let configured = cx.request.options.scope == Scope::Configured;
-    let finds_files = Profile::of(cx.settings.server).finds_files;
+    let finds_files = Profile::of(cx.settings.server).finds_files || used_in == UsedIn::OwnFile;
     let is_opened = !configured && !finds_files;
     let open: BTreeSet<AbsPath> = if is_opened { files_with_name.clone() } else { BTreeSet::new() }
         .into_iter()
@@ -103,7 +136,7 @@ pub(super) fn open_files_with_names(
         files_with_name.iter().filter_map(|path| cx.state.files.read(path).ok()).collect();
     let is_shown = |path| finds_files && !configured || open.contains(path);
     let shown = with_name.iter().filter(|document| is_shown(&document.path)).count();
-    Ok(SearchedFiles { with_name, shown, unreadable })
+    Ok(SearchedFiles { with_name, shown, unreadable, used_in })
 }
 
 /// Starts to search the name's occurrences, while the server is busy.

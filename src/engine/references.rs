@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::agreement;
-use super::completeness;
+use super::completeness::{self, UsedIn};
 use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::occurrences::{Explained, Named, explain, unexplained};
@@ -37,7 +37,7 @@ pub(super) async fn references(
     capabilities: BTreeMap<String, bool>,
 ) -> Result<HandlerOutput, Failure> {
     let targets = [&target.document.path, &target.reference_position().0.path];
-    let mut searched = completeness::open_files_with_names(cx, &[name], &targets)?;
+    let mut searched = completeness::open_files_with_names(cx, &[name], &targets, UsedIn::of(target))?;
     let explaining = Box::pin(explained(cx, target, &mut searched));
     let (mut explained, opinion) = tokio::try_join!(explaining, agreement::ask(cx, &[]))?;
     let is_late = explained.is_late;
@@ -72,14 +72,15 @@ pub(super) async fn explained(
     target: &RequestTarget,
     searched: &mut completeness::SearchedFiles,
 ) -> Result<Explained, Failure> {
-    let mut listing = match claimed(cx, target).await {
+    let used_in = searched.used_in;
+    let mut listing = match claimed(cx, target, used_in).await {
         Err(failure) if cx.deadline.is_last && cx.is_past_deadline(&failure) => {
             return unexplained(cx, target.name().unwrap_or_default(), searched).await;
         }
         claimed => claimed?,
     };
     if cx.open_encoded(listing.items.iter().map(|place| &place.path))? {
-        listing = claimed(cx, target).await?;
+        listing = claimed(cx, target, used_in).await?;
     }
     if listing.items.is_empty() {
         return Err(no_result(cx, target));
@@ -98,10 +99,18 @@ fn paths(explained: &Explained) -> impl Iterator<Item = &AbsPath> {
     explained.references.keys().map(|place| &place.path)
 }
 
-async fn claimed(cx: &RequestContext<'_>, target: &RequestTarget) -> Result<Listing<LspLocation>, Failure> {
+/// The references that the server returns, declarations included.
+pub(super) async fn claimed(
+    cx: &RequestContext<'_>,
+    target: &RequestTarget,
+    used_in: UsedIn,
+) -> Result<Listing<LspLocation>, Failure> {
     let (document, offset) = target.reference_position();
     let at = document.lines.position(&document.text, offset, cx.locations.server_unit);
-    Ok(cx.requests().references(&document.path, at, true).await?)
+    Ok(match used_in.is_asked_for_highlights(cx) {
+        true => cx.requests().highlights(&document.path, at).await?,
+        false => cx.requests().references(&document.path, at, true).await?,
+    })
 }
 
 /// The references as locations, without the declarations that are not wanted.

@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 
 use lsp_types::request::{
     CallHierarchyIncomingCalls, CallHierarchyOutgoingCalls, CallHierarchyPrepare, CodeActionRequest,
-    CodeActionResolveRequest, DocumentDiagnosticRequest, DocumentSymbolRequest, ExecuteCommand,
-    GotoDeclaration, GotoDefinition, GotoImplementation, GotoTypeDefinition, HoverRequest,
+    CodeActionResolveRequest, DocumentDiagnosticRequest, DocumentHighlightRequest, DocumentSymbolRequest,
+    ExecuteCommand, GotoDeclaration, GotoDefinition, GotoImplementation, GotoTypeDefinition, HoverRequest,
     PrepareRenameRequest, References, Rename, Request as _, WorkspaceSymbolRequest,
 };
 use lsp_types::{
@@ -47,6 +47,8 @@ pub struct Capabilities {
     pub implementation: bool,
     /// `textDocument/references`
     pub references: bool,
+    /// `textDocument/documentHighlight`
+    pub document_highlight: bool,
     /// `textDocument/hover`
     pub hover: bool,
     /// `textDocument/documentSymbol`
@@ -80,6 +82,7 @@ impl Capabilities {
             type_definition: has("typeDefinitionProvider"),
             implementation: has("implementationProvider"),
             references: has("referencesProvider"),
+            document_highlight: has("documentHighlightProvider"),
             hover: has("hoverProvider"),
             document_symbol: has("documentSymbolProvider"),
             workspace_symbol: has("workspaceSymbolProvider"),
@@ -101,6 +104,7 @@ impl Capabilities {
             GotoTypeDefinition::METHOD => self.type_definition,
             GotoImplementation::METHOD => self.implementation,
             References::METHOD => self.references,
+            DocumentHighlightRequest::METHOD => self.document_highlight,
             HoverRequest::METHOD => self.hover,
             DocumentSymbolRequest::METHOD => self.document_symbol,
             WorkspaceSymbolRequest::METHOD => self.workspace_symbol,
@@ -171,6 +175,7 @@ fn general() -> GeneralClientCapabilities {
         GotoTypeDefinition::METHOD,
         GotoImplementation::METHOD,
         References::METHOD,
+        DocumentHighlightRequest::METHOD,
         HoverRequest::METHOD,
         DocumentSymbolRequest::METHOD,
         WorkspaceSymbolRequest::METHOD,

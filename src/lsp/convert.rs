@@ -105,6 +105,11 @@ struct WireDiagnostic {
 }
 
 #[derive(Deserialize)]
+struct WireHighlight {
+    range: WireRange,
+}
+
+#[derive(Deserialize)]
 struct WireCodeDescription {
     href: String,
 }
@@ -168,6 +173,11 @@ impl<'de> Deserialize<'de> for LocationList {
 /// `Location`, `Location[]`, `LocationLink[]` or `null`.
 pub(super) fn locations(reply: &RawResult) -> JsonResult<Listing<LspLocation>> {
     reply.read::<LocationList>().map(|locations| locations.0)
+}
+
+/// The ranges of a `DocumentHighlight[]` or `null`.
+pub(super) fn highlights(reply: &RawResult) -> JsonResult<Vec<Range>> {
+    Ok(list::<WireHighlight>(reply)?.into_iter().map(|highlight| range(highlight.range)).collect())
 }
 
 /// `Hover` or `null`.

@@ -10,15 +10,16 @@ use std::time::Duration;
 
 use lsp_types::request::{
     ApplyWorkspaceEdit, CallHierarchyIncomingCalls, CallHierarchyOutgoingCalls, CallHierarchyPrepare,
-    CodeActionRequest, CodeActionResolveRequest, DocumentDiagnosticRequest, DocumentSymbolRequest,
-    ExecuteCommand, GotoDeclaration, GotoDefinition, GotoImplementation, GotoTypeDefinition, HoverRequest,
-    PrepareRenameRequest, References, Rename, Request as LspRequest, WorkspaceSymbolRequest,
+    CodeActionRequest, CodeActionResolveRequest, DocumentDiagnosticRequest, DocumentHighlightRequest,
+    DocumentSymbolRequest, ExecuteCommand, GotoDeclaration, GotoDefinition, GotoImplementation,
+    GotoTypeDefinition, HoverRequest, PrepareRenameRequest, References, Rename, Request as LspRequest,
+    WorkspaceSymbolRequest,
 };
 use lsp_types::{
     CallHierarchyPrepareParams, CodeActionContext, CodeActionParams, CodeActionTriggerKind,
-    DocumentDiagnosticParams, DocumentSymbolParams, ExecuteCommandParams, GotoDefinitionParams, HoverParams,
-    PartialResultParams, ReferenceContext, ReferenceParams, RenameParams, WorkDoneProgressParams,
-    WorkspaceSymbolParams,
+    DocumentDiagnosticParams, DocumentHighlightParams, DocumentSymbolParams, ExecuteCommandParams,
+    GotoDefinitionParams, HoverParams, PartialResultParams, ReferenceContext, ReferenceParams, RenameParams,
+    WorkDoneProgressParams, WorkspaceSymbolParams,
 };
 use serde_json::{Value, json};
 
@@ -116,6 +117,23 @@ impl LspRequests {
         };
         let references = self.ask::<References, _>(params, convert::locations);
         self.without_reset_document(references, |place| &place.path)
+    }
+
+    /// The references to the name at a position in its own document, declarations included. Pyright 1.1.414 searches all files for the
+    /// references of a local variable (16 s in django), and only the document for these.
+    pub fn highlights(&self, path: &AbsPath, position: Position) -> response!(Listing<LspLocation>) {
+        let params = DocumentHighlightParams {
+            text_document_position_params: wire::document_position(path, position),
+            work_done_progress_params: NO_PROGRESS,
+            partial_result_params: WHOLE_RESULT,
+        };
+        let highlights = self.ask::<DocumentHighlightRequest, _>(params, convert::highlights);
+        let path = path.clone();
+        async move {
+            let ranges = highlights.await?.into_iter();
+            let items = ranges.map(|range| LspLocation { path: path.clone(), range }).collect();
+            Ok(Listing { items, skipped: 0 })
+        }
     }
 
     /// The hover at a position; `None` if the server has none.

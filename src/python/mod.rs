@@ -22,6 +22,7 @@ pub mod foreign;
 pub mod hierarchy;
 mod lexical;
 pub mod line;
+pub mod local_variable;
 mod lookup;
 pub mod module_move;
 pub mod modules;

@@ -252,13 +252,13 @@ pub fn enclosing_class(text: &str, offset: usize) -> Option<String> {
     None
 }
 
-fn token_at(tree: &Tree, offset: usize) -> Option<Node<'_>> {
+pub(super) fn token_at(tree: &Tree, offset: usize) -> Option<Node<'_>> {
     let found = tree.root_node().descendant_for_byte_range(offset, offset + 1)?;
     (found.kind() == "identifier" && found.start_byte() == offset).then_some(found)
 }
 
 /// The parameter whose name is a token, and its parameter list.
-fn parameter_of(token: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
+pub(super) fn parameter_of(token: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
     let mut node = token;
     // `*args: int` is three deep.
     for _ in 0..4 {
@@ -284,7 +284,7 @@ fn name_of_parameter(parameter: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// Whether callers can pass a parameter by name: it is neither `*x` nor `**x`, and no `/` follows.
-fn is_keyword(token: Node<'_>, parameter: Node<'_>, list: Node<'_>) -> bool {
+pub(super) fn is_keyword(token: Node<'_>, parameter: Node<'_>, list: Node<'_>) -> bool {
     let mut at = token;
     while at != parameter {
         let Some(parent) = at.parent() else { return false };

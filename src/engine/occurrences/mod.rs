@@ -182,6 +182,8 @@ pub(super) struct Explained {
     pub(super) skipped: u32,
     /// Whether it is a name of a module or a function, and no member or keyword parameter: types do not depend on the name.
     pub(super) is_by_name: bool,
+    /// Whether it is a variable of a function.
+    pub(super) is_local_variable: bool,
     /// Whether it is a member of a class.
     pub(super) is_member: bool,
     /// Whether it is a hook, which plugins implement and call by its name.
@@ -225,6 +227,7 @@ pub(super) async fn explain(
     let family = Family::of(cx, &classes, &symbol);
     let Closure { references, declarations, names, members, skipped, cut, is_late, .. } = closure;
     let is_by_name = matches!(symbol.reach, symbol::Reach::Global | symbol::Reach::Local);
+    let is_local_variable = matches!(symbol.reach, symbol::Reach::Local) && !symbol.is_callable;
     let is_member = matches!(symbol.reach, symbol::Reach::Member { .. });
     let mut explained = Explained {
         references,
@@ -233,6 +236,7 @@ pub(super) async fn explain(
         cut,
         is_late,
         is_by_name,
+        is_local_variable,
         is_member,
         is_hook: symbol.is_hook,
         ..Explained::default()

@@ -45,6 +45,8 @@ pub(in crate::engine) enum EditKind<'e> {
     /// module are imported with `*`, and, if `may_match`, where a module is passed on as an object: it may have to match a protocol
     /// that has one of the names.
     RenamesGlobal { names: [&'e str; 2], may_match: bool },
+    /// A local variable has another name. Diagnostics can only change in its file.
+    RenamesLocal,
 }
 
 /// The files that an edit can affect: the edited ones, those that import an edited one, those in which a renamed name is written.
@@ -64,7 +66,7 @@ pub(in crate::engine) async fn affected(
     let touched: Vec<AbsPath> =
         plan.paths().filter(|path| path.is_python()).map(|path| root.join(path.as_str())).collect();
     let names: Vec<String> = match kind {
-        EditKind::Any => Vec::new(),
+        EditKind::Any | EditKind::RenamesLocal => Vec::new(),
         EditKind::Renames(names)
         | EditKind::RenamesGlobal { names, .. }
         | EditKind::RenamesNominal(names, _) => names.map(str::to_owned).to_vec(),
@@ -74,8 +76,11 @@ pub(in crate::engine) async fn affected(
     let only = match kind {
         EditKind::RenamesNominal(_, also) => Some(also.clone()),
         EditKind::RenamesGlobal { .. } => Some(BTreeSet::new()),
-        EditKind::Any | EditKind::Renames(_) => None,
+        EditKind::Any | EditKind::Renames(_) | EditKind::RenamesLocal => None,
     };
+    if matches!(kind, EditKind::RenamesLocal) {
+        return Ok(AffectedFiles { files: edited, left_out: 0, unaffected: Vec::new() });
+    }
     // The type of a member may reach a file through any chain of imports.
     let follows_all = matches!(kind, EditKind::Renames(_));
     let max_files = match cx.request.options.check {

@@ -6,6 +6,7 @@ use super::checks::Checks;
 use super::{early, guards, residue};
 use crate::bundle::seal::BundleDraft;
 use crate::edit::{EditPlan, Planner};
+use crate::engine::completeness::UsedIn;
 use crate::engine::context::Attempt;
 use crate::engine::failure::Failure;
 use crate::engine::request_state::RequestState;
@@ -69,6 +70,7 @@ pub(in crate::engine) async fn recall(
     edits.safety = checks.into_sorted();
     if let (Some(residue), Ok(target)) = (&mut edits.residue, state.target())
         && let Some(old) = target.name()
+        && UsedIn::of(target) == UsedIn::AnyFile
     {
         residue::remove_documents(residue);
         let edit = edits.workspace_edit.clone().unwrap_or_default();

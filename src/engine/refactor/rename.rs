@@ -15,7 +15,7 @@ use super::exports::{ReorderedExports, keep_order, with_entry_points};
 use super::fallbacks::with_aliases;
 use super::family::{DefinitionSite, around_all, family};
 use super::module::rename_module;
-use super::rename_completeness::{open_places, reasons};
+use super::rename_completeness::{open_places, open_places_of_local, reasons};
 use super::rename_edit::{edited_locations, splices_by_file, with_places, with_references};
 use super::round_trip::RoundTrip;
 use super::speculate::{self, Comparison, EditOverlay};
@@ -24,11 +24,12 @@ use super::{guards, mangling, names, nominal, overrides, planning, prepare, resi
 use crate::edit::EditPlan;
 use crate::edit::text::Splice;
 use crate::engine::agreement::{self, Disputes};
-use crate::engine::completeness;
+use crate::engine::completeness::{self, UsedIn};
 use crate::engine::context::{HandlerOutput, RequestContext};
 use crate::engine::failure::Failure;
 use crate::engine::occurrences::{self, Evidence, Explained, Named, offset_of};
 use crate::engine::positions::{by_name, no_result, position};
+use crate::engine::references::claimed as claimed_references;
 use crate::engine::request_state::RequestTarget;
 use crate::lsp::{Listing, LspLocation};
 use crate::model::edits::{CheckName, DiagnosticsDelta};
@@ -37,6 +38,7 @@ use crate::model::facts::{Agreement, Completeness, CompletenessStatus, Facts, Pr
 use crate::model::request::CheckScope;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
+use crate::python::local_variable::code_of_local_variable;
 use crate::relocate::locate::ResolvedVia;
 use crate::text::Range;
 use crate::workspace::files::{Document, Files as _};
@@ -65,8 +67,10 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
         check_target(&mut checks, subject);
     }
     let (uses, offset) = subject.reference_position();
+    let local = code_of_local_variable(&uses.text, offset);
+    let used_in = if local.is_some() { UsedIn::OwnFile } else { UsedIn::AnyFile };
     let mut searched =
-        completeness::open_files_with_names(cx, &[old, new], &[&subject.document.path, &uses.path])?;
+        completeness::open_files_with_names(cx, &[old, new], &[&subject.document.path, &uses.path], used_in)?;
     if prepare::offered(cx, subject).await?.is_some() {
         checks.pass(CheckName::PrepareRename, "the server accepts a rename here");
     } else {
@@ -77,13 +81,15 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
     }
     let requests = cx.requests();
     let at = uses.lines.position(&uses.text, offset, cx.locations.server_unit);
-    let references = requests.references(&uses.path, at, true).await?;
+    let references = claimed_references(cx, subject, used_in).await?;
     cx.require_fresh_outside_workspace(references.items.iter().map(|place| &place.path))?;
     let definition = definition(cx, subject, old).await?;
     if references.items.is_empty() {
         return Err(no_result(cx, subject));
     }
-    let proposed = requests.rename(&uses.path, at, new).await?;
+    // All references of a local variable are renamed; Pyright would search all files for others.
+    let is_proposed = !used_in.is_asked_for_highlights(cx);
+    let proposed = if is_proposed { requests.rename(&uses.path, at, new).await? } else { None };
     let mut family = match cx.request.options.family {
         true => family(cx, &definition, old),
         false => Vec::new(),
@@ -93,14 +99,20 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
     let named = Named { name: old, document: &subject.document, offset: subject.offset, family: &family };
     let explaining = Box::pin(occurrences::explain(cx, named, &mut searched, references.clone()));
     let (mut explained, opinion) = tokio::try_join!(explaining, agreement::ask(cx, &family))?;
+    // Where else the name is written does not matter, if the server agrees with the syntax.
+    let local = local.filter(|_| explained.is_local_variable);
     let disputes = opinion.map(|opinion| agreement::merge(cx, &mut explained, &opinion));
     explained.unresolved.retain(|one| one.token.text() == old);
     let certain = references_to_rename(cx, &explained).await?;
     let (edit, added) = with_references(cx, proposed.unwrap_or_default(), &certain, old, new);
+    let added = if is_proposed { added } else { 0 };
     let before_decisions = splices_by_file(cx, &edit);
     let renaming =
         Renaming { old, new, definition: definition.clone(), family: &family, splices: &before_decisions };
-    let open = open_places(cx, &renaming, &explained, &stand_ins.all);
+    let open = match &local {
+        Some(code) => open_places_of_local(cx, &renaming, &explained, code),
+        None => open_places(cx, &renaming, &explained, &stand_ins.all),
+    };
     let mut facts = Facts::new(Provenance::Lsp);
     let verdict = facts.completeness.insert(completeness::verdict(cx, &searched, &explained));
     if !open.is_empty() && verdict.status != CompletenessStatus::Unknown {
@@ -143,10 +155,16 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
         let is_replaced =
             |splice: &Splice| splice.span.start <= one.span.start && one.span.end <= splice.span.end;
         let is_edited = splices.get(&one.document.path).is_some_and(|of| of.iter().any(is_replaced));
-        !is_edited && (!one.kind.is_token() || undecided.contains(&one.place(cx)))
+        let may_mean_it = match &local {
+            Some(code) => one.document.path == uses.path && code.contains(&one.span.start),
+            None => true,
+        };
+        may_mean_it && !is_edited && (!one.kind.is_token() || undecided.contains(&one.place(cx)))
     });
     let mut residue = completeness::residue(cx, &unclaimed);
-    residue::add_documents(cx.settings, cx.state, &mut residue, old, &edit).await?;
+    if used_in == UsedIn::AnyFile {
+        residue::add_documents(cx.settings, cx.state, &mut residue, old, &edit).await?;
+    }
     let plan =
         planning::plan(cx, &mut checks, cx.locations.server_unit, &|planner| planner.workspace_edit(&edit))?;
     let is_empty = plan.as_ref().is_some_and(|plan| plan.changes().is_empty());
@@ -167,6 +185,7 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
             false => None,
         };
         let kind = match &below {
+            _ if is_certain && local.is_some() => EditKind::RenamesLocal,
             _ if is_certain && explained.is_by_name && !has_special_form(names) => {
                 EditKind::RenamesGlobal { names, may_match: nominal::may_match_module(cx, names).await? }
             }

@@ -11,6 +11,7 @@ use super::{built_names, mangling, pytest, spelled};
 use crate::engine::context::RequestContext;
 use crate::engine::occurrences::{Explained, Token, offset_of};
 use crate::model::facts::UseProvenance;
+use crate::python::local_variable::calls_with_all_variables;
 use crate::python::outline::Span;
 use crate::workspace::files::Document;
 
@@ -77,6 +78,30 @@ pub(super) fn open_places(
         OpenPlace { document: document.clone(), span, at, why, new_text: None }
     }));
     places
+}
+
+/// The places of the rename of a local variable that cannot be decided: unresolved occurrences, and calls in its code that take all
+/// variables by their names. Nothing else can look it up.
+pub(super) fn open_places_of_local(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+    explained: &Explained,
+    code: &Span,
+) -> Vec<OpenPlace> {
+    let document = &renaming.definition.0;
+    let unresolved = explained.unresolved.iter().map(|one| &one.token);
+    let unresolved =
+        unresolved.map(|token| (token.document.clone(), token.span.clone(), "the name is unresolved", None));
+    let calls = calls_with_all_variables(&document.text, code).into_iter();
+    let calls = calls.map(|span| {
+        let text = document.text[span.clone()].to_owned();
+        (document.clone(), span, "a call takes all variables by their names", Some(text))
+    });
+    let open = unresolved.chain(calls).map(|(document, span, why, new_text)| {
+        let at = cx.locations.span(&document, span.clone()).2;
+        OpenPlace { document, span, at, why, new_text }
+    });
+    open.filter(|place| !renaming.is_edited(&place.document.path, place.span.start)).collect()
 }
 
 /// Why places are open: each reason with the number of places.

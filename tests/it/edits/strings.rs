@@ -257,3 +257,47 @@ print('prog' in NAMES, NAMES['prog'])
     assert!(text(&written, "shell.py").contains("run %(program)s twice: %(program)s"));
     assert!(text(&written, "log.py").contains("'%(prog)s'"));
 }
+
+/// Nothing looks a local variable up but `locals()` and the like, so that other files and strings do not stop its rename.
+#[test]
+fn local_variables() {
+    let project = Project::parse(
+        "\
+//- /m.py
+def greet(user):
+    name = user.name
+    # the name
+    return 'name: ' + name
+
+def page(user):
+    name = user.name
+    return '%(name)s' % locals()
+//- /tables.py
+name = 'name'
+def value(obj, key):
+    return getattr(obj, key)
+fields = ['name', 'size']
+print(f'{name}')
+//- /notes.md
+The name.
+",
+    );
+    for server in ["pyright", "ty"] {
+        let mut repository = Repository::new(&project);
+        crate::support::install(server);
+        repository.env.set("LANSER_SERVER", server);
+        let (plan, written) = repository.plan_apply_undo(&["rename", "m.py:2:5", "called"]);
+        assert_eq!(
+            text(&written, "m.py").split_once("\n\n").unwrap().0,
+            "def greet(user):\n    called = user.name\n    # the name\n    return 'name: ' + called"
+        );
+        assert_eq!(plan["edits"]["diagnostics"]["files_checked"], 1, "{plan}");
+        assert_eq!(plan["edits"]["residue"]["count"], 2, "{plan}");
+        assert_eq!(open_places(&repository, &["rename", "m.py:7:5", "called"]), ["m.py@L8:C25"]);
+        let (_, written) =
+            repository.plan_apply_undo(&["rename", "m.py:7:5", "called", "--exclude", "unresolved"]);
+        assert!(
+            text(&written, "m.py").ends_with("    called = user.name\n    return '%(name)s' % locals()\n")
+        );
+    }
+}
