@@ -56,7 +56,7 @@ pub(super) struct ServerState {
 
 /// What is sent to the server.
 #[derive(Debug)]
-struct Outgoing {
+struct SendQueue {
     /// `None` once the connection is closed.
     sender: Option<mpsc::UnboundedSender<Received>>,
     /// How many notifications were queued that can change what the server knows.
@@ -66,7 +66,7 @@ struct Outgoing {
 /// The client's end of the connection.
 #[derive(Debug)]
 pub(super) struct Endpoint {
-    outgoing: Mutex<Outgoing>,
+    outgoing: Mutex<SendQueue>,
     pending: Mutex<PendingRequests>,
     handler: ServerRequestHandler,
     cancellation: Option<Arc<CancellationFolder>>,
@@ -80,7 +80,7 @@ impl Endpoint {
         cancellation: Option<Arc<CancellationFolder>>,
     ) -> Self {
         Self {
-            outgoing: Mutex::new(Outgoing { sender: Some(sender), changes: 0 }),
+            outgoing: Mutex::new(SendQueue { sender: Some(sender), changes: 0 }),
             pending: Mutex::default(),
             handler,
             cancellation,
@@ -313,7 +313,7 @@ impl Endpoint {
         Some(outgoing.changes)
     }
 
-    fn outgoing(&self) -> MutexGuard<'_, Outgoing> {
+    fn outgoing(&self) -> MutexGuard<'_, SendQueue> {
         self.outgoing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tree_sitter::Tree;
+use tree_sitter::{Node, Tree};
 
 use super::lexical::{self, TextSpan};
 use super::outline::Span;
@@ -104,6 +104,14 @@ const KINDS: [OccurrenceKind; 6] = [
     OccurrenceKind::Comment,
 ];
 const KIND_COUNT: u32 = KINDS.len() as u32;
+
+/// Whether a name follows a dot in a pattern.
+fn is_attribute_in_pattern(name: Node<'_>) -> bool {
+    let Some(dotted) = name.parent().filter(|dotted| dotted.named_child(0) != Some(name)) else {
+        return false;
+    };
+    dotted.parent().is_some_and(|around| matches!(around.kind(), "case_pattern" | "class_pattern"))
+}
 
 /// An LRU cache of the spans of texts.
 struct NameSpanCache {
@@ -265,6 +273,8 @@ impl NameSpans {
                         ("keyword_argument", Some("name")) => OccurrenceKind::Keyword,
                         // `case C(x=1)` reads `.x`.
                         ("keyword_pattern", _) => OccurrenceKind::Attribute,
+                        // `case a.X` and `case a.X()`, too.
+                        ("dotted_name", _) if is_attribute_in_pattern(node) => OccurrenceKind::Attribute,
                         _ => OccurrenceKind::Identifier,
                     };
                     spans.tokens.push(PackedSpan::new(node.byte_range(), kind));
@@ -535,7 +545,7 @@ mod tests {
         assert_eq!(occurrences(text, "nothing"), []);
         let text = "match x:\n  case f(f=f): pass\n  case f.f: pass\n";
         let found: Vec<_> = occurrences(text, "f").into_iter().map(|found| found.kind).collect();
-        assert_eq!(found, [K::Identifier, K::Attribute, K::Identifier, K::Identifier, K::Identifier]);
+        assert_eq!(found, [K::Identifier, K::Attribute, K::Identifier, K::Identifier, K::Attribute]);
     }
 
     proptest::proptest! {

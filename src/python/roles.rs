@@ -47,6 +47,30 @@ pub fn overloaded_types(text: &str, offset: usize) -> Vec<String> {
     overloaded(&tree, text, offset).unwrap_or_default()
 }
 
+/// Whether the function of the parameter whose name begins at an offset is an overload, or has some.
+#[must_use]
+pub fn is_of_overloaded(text: &str, offset: usize) -> bool {
+    if !text.contains("overload") {
+        return false;
+    }
+    let tree = parse(text);
+    let found = || {
+        let (_, list) = parameter_of(token_at(&tree, offset)?)?;
+        let function = list.parent().filter(|parent| parent.kind() == "function_definition")?;
+        let name = text_of(function.child_by_field_name("name")?, text);
+        let outer =
+            function.parent().filter(|parent| parent.kind() == "decorated_definition").unwrap_or(function);
+        let mut siblings =
+            children(outer.parent()?).filter_map(|sibling| sibling.child_by_field_name("definition"));
+        let is_overload = |decorator: &String| decorator.rsplit('.').next() == Some("overload");
+        Some(siblings.any(|other| {
+            other.child_by_field_name("name").is_some_and(|other| text_of(other, text) == name)
+                && decorators(other, text).iter().any(is_overload)
+        }))
+    };
+    found().unwrap_or_default()
+}
+
 fn overloaded(tree: &Tree, text: &str, offset: usize) -> Option<Vec<String>> {
     let (parameter, list) = parameter_of(token_at(tree, offset)?)?;
     let own = parameter.child_by_field_name("type");
@@ -271,7 +295,7 @@ pub(super) fn parameter_of(token: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
     None
 }
 
-fn name_of_parameter(parameter: Node<'_>) -> Option<Node<'_>> {
+pub(super) fn name_of_parameter(parameter: Node<'_>) -> Option<Node<'_>> {
     let mut at = parameter;
     loop {
         at = match at.kind() {

@@ -6,6 +6,7 @@ use tree_sitter::{Node, Tree};
 
 use super::outline::Span;
 use super::replaceable::Replaceable;
+use super::roles::name_of_parameter;
 use super::syntax::{children, dotted, parse, text_of, unwrapped};
 use super::unpacked::UnpackingCalls;
 
@@ -275,8 +276,13 @@ impl<'t> Usage<'t> {
     /// The first parameter of the innermost method around an offset.
     fn first_parameter(&self, offset: usize) -> Option<&'t str> {
         let mut node = self.token(offset)?;
+        // The parameters of the functions and lambdas inside the method.
+        let mut inner: Vec<&str> = Vec::new();
         loop {
             node = node.parent()?;
+            if node.kind() == "lambda" {
+                inner.extend(self.parameter_names(node));
+            }
             if node.kind() != "function_definition" {
                 continue;
             }
@@ -296,11 +302,17 @@ impl<'t> Usage<'t> {
                 return None;
             }
             if is_method {
-                let first = children(node.child_by_field_name("parameters")?).next()?;
-                let name = if first.kind() == "identifier" { first } else { first.named_child(0)? };
-                return self.text.get(name.byte_range());
+                return self.parameter_names(node).next().filter(|first| !inner.contains(first));
             }
+            inner.extend(self.parameter_names(node));
         }
+    }
+
+    /// The names of the parameters of a function or a lambda.
+    fn parameter_names<'n>(&self, function: Node<'n>) -> impl Iterator<Item = &'t str> + use<'n, 't> {
+        let text = self.text;
+        let list = function.child_by_field_name("parameters").into_iter();
+        list.flat_map(children).filter_map(name_of_parameter).map(move |name| text_of(name, text))
     }
 
     /// The last name of the class in whose pattern a keyword begins at an offset: `C` in `case m.C(key=1)`.
@@ -554,6 +566,9 @@ mod tests {
             ("class C:\n def m(self):\n  self.§c", Some("self"), false, true),
             ("class C:\n @d\n def m(me, self):\n  return me.§c", Some("me"), false, true),
             ("class C:\n def m(self):\n  super().§c()", Some("super"), true, true),
+            ("class C:\n def m(self):\n  def f(self): return self.§c", Some("self"), false, false),
+            ("class C:\n def m(self):\n  return lambda self: self.§c", Some("self"), false, false),
+            ("class C:\n def m(self):\n  def f(x): return self.§c", Some("self"), false, true),
             ("def m(self):\n self.§c", Some("self"), false, false),
             ("class C:\n def m(self):\n  self.a.§c", Some("a"), false, false),
         ] {

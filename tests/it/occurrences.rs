@@ -1090,3 +1090,130 @@ def g(a):
         }
     }
 }
+
+/// What a server resolves by one part of a receiver's type may be the symbol by another part.
+#[test]
+fn half_known_receivers_are_unresolved() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+import os.path
+class A:
+    def go(self): return 'A'
+class B:
+    def go(self): return 'B'
+def pick(found, key):
+    x = found.get(key) or A()
+    return x.go()
+def last(items):
+    cur = A()
+    for item in items:
+        cur = item
+    return cur.go()
+def known(a: A, size: int) -> str:
+    os.path.join('go')
+    return a.go()
+",
+        ));
+        let found = uses(&env, "py://m#B.go");
+        assert_eq!(found.unresolved, ["m.py:8:14", "m.py:13:16"], "{}", found.bundle);
+        let reasons = &found.bundle["facts"]["completeness"]["reason"];
+        assert_eq!(reasons, "a part of the receiver's type is unknown", "{}", found.bundle);
+        // The places where the receiver is known, and the definition.
+        assert_eq!(found.bundle["facts"]["completeness"]["explained"]["other"], 2, "{}", found.bundle);
+    }
+}
+
+/// The first parameter of a function inside a method is no instance of the method's class.
+#[test]
+fn receivers_that_only_look_like_self() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+class Sum:
+    def total(self): return 3
+class Suite:
+    def test(self):
+        def show(self): return f'<{self.total()}>'
+        Sum.__str__ = show
+        return str(Sum())
+//- /meta.py
+class Meta(type):
+    def build(cls): return cls.create()
+class D(metaclass=Meta):
+    @classmethod
+    def create(cls): return 'created'
+//- /pattern.py
+class Modes:
+    FAST = 1
+def pick(mode, modes):
+    match mode:
+        case modes.FAST: return 'fast'
+        case modes.FAST(1): return 'object'
+",
+        ));
+        assert_eq!(uses(&env, "py://m#Sum.total").unresolved, ["m.py:5:41"]);
+        assert_eq!(uses(&env, "py://meta#D.create").unresolved, ["meta.py:2:32"]);
+        assert_eq!(uses(&env, "py://pattern#Modes.FAST").unresolved, ["pattern.py:5:20", "pattern.py:6:20"]);
+    }
+}
+
+/// Code for another platform is not checked by a server, and uses the names of its class all the same.
+#[test]
+fn names_in_the_body_of_a_class_that_is_not_checked() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+import sys
+if sys.platform == 'win32':
+    class Con:
+        base = 2
+        total = base * 2
+else:
+    class Con:
+        base = 3
+        total = base * 2
+",
+        ));
+        let found = uses(&env, "m.py:8:9");
+        let places: BTreeSet<&str> = found.at().into_iter().collect();
+        assert_eq!(places, ["m.py:4:9", "m.py:5:17", "m.py:8:9", "m.py:9:17"].into());
+        assert_eq!(found.status, "complete");
+    }
+}
+
+/// A call through the class above or below passes the parameter of the same method by its name.
+#[test]
+fn parameters_of_related_methods_and_of_overloads() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+class Base:
+    def go(self, size): return size
+class Derived(Base):
+    def go(self, size): return size * 2
+class Other:
+    def go(self, size): return size
+def use(b: Base, o: Other): return b.go(size=3), o.go(size=4)
+//- /f.py
+from typing import overload
+@overload
+def f(size: int) -> int: ...
+@overload
+def f(size: str) -> str: ...
+def f(size): return size
+print(f(size=1))
+",
+        ));
+        let found = uses(&env, "m.py:4:18");
+        let places: BTreeSet<&str> = found.at().into_iter().collect();
+        assert_eq!(places, ["m.py:4:18", "m.py:4:32", "m.py:7:41"].into());
+        assert_eq!(found.status, "complete");
+        let found = uses(&env, "f.py:6:7");
+        assert_eq!(found.status, "unknown", "{}", found.bundle);
+    }
+}

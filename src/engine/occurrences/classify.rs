@@ -17,7 +17,7 @@ use crate::python::hierarchy::imports_of;
 use crate::python::occurrences::{OccurrenceKind, is_quoted};
 use crate::python::outline::{Import, Imported, Outline};
 use crate::python::passed_on;
-use crate::python::scopes::Scopes;
+use crate::python::scopes::{ScopeKind, Scopes};
 use crate::python::unpacked::Unpacking;
 use crate::python::usage::{BY_KEY, KeywordUse, StringUse, TokenUse, Usage};
 use crate::workspace::files::{Document, Files as _};
@@ -302,6 +302,10 @@ impl File<'_, '_> {
             OccurrenceKind::Attribute if self.is_of_foreign_module(at) => OTHER,
             OccurrenceKind::Attribute => Classification::Ask(ServerQuestion::Token),
             OccurrenceKind::Keyword if is_field => Classification::Ask(ServerQuestion::Token),
+            // Used in the body of its class, in code that the server does not check.
+            OccurrenceKind::Identifier if self.is_bound_by_own_class(at) => {
+                Classification::Done(Explanation::Reference(Evidence::rule(UseProvenance::Scope)))
+            }
             // An alias of a member that a module binds is a name of that module.
             OccurrenceKind::Identifier if token.text() != self.symbol.name => self.of_global(token),
             // A variable of that name may hold the member.
@@ -310,6 +314,18 @@ impl File<'_, '_> {
             }
             _ => OTHER,
         }
+    }
+
+    /// Whether the body of a class of the symbol binds a name there.
+    fn is_bound_by_own_class(&self, at: usize) -> bool {
+        let defining = |span: &std::ops::Range<usize>| {
+            let defined = self.classes.defined_at(&self.document.path, span.start);
+            defined.and_then(|defined| defined.class)
+        };
+        self.scopes().home(at) == Some(ScopeKind::Class)
+            && self.scopes().bound_by(at).is_some_and(|bound| {
+                bound.iter().filter_map(defining).any(|class| self.family.is_own(&class.id()))
+            })
     }
 
     /// A token that is itself the name of a member of a class.

@@ -12,7 +12,7 @@ use super::classify::ServerQuestion;
 use super::family::{Dispatch, Family};
 use super::receivers::ANY_NAME;
 use super::symbol::{Reach, SearchedSymbol};
-use super::{Evidence, Explained, Explanation, NOT_CHECKED, Token, WINDOW, offset_of};
+use super::{Evidence, Explained, Explanation, HALF_KNOWN, NOT_CHECKED, Token, WINDOW, offset_of};
 use crate::lsp::error::LspError;
 use crate::lsp::{Listing, LspLocation, LspRequests};
 use crate::model::facts::UseProvenance;
@@ -21,9 +21,10 @@ use crate::path::AbsPath;
 use crate::python::classes::{Class, Classes, DefinitionInfo};
 use crate::python::occurrences::OccurrenceKind;
 use crate::python::outline::Outline;
+use crate::python::roles::parameter_at;
 use crate::python::usage::{TokenUse, Usage};
 use crate::text::Position;
-use crate::workspace::files::Files as _;
+use crate::workspace::files::{Document, Files as _};
 
 /// How many tokens are explained at a time where the order of requests does not matter.
 const FREE_WINDOW: usize = 4 * WINDOW;
@@ -190,9 +191,13 @@ impl<'l> Explainer<'l> {
         }
         if !found.items.is_empty() || found.skipped > 0 {
             let explanation = self.explain_defined(token, &found);
-            let is_unrelated =
-                self.may_be_unrelated(&explanation, &found) && self.is_unrelated(token).await?;
-            return Ok(if is_unrelated { Explanation::Other } else { explanation });
+            if self.may_be_unrelated(&explanation, &found) && self.is_unrelated(token).await? {
+                return Ok(Explanation::Other);
+            }
+            if explanation == Explanation::Other && self.is_half_known(token).await? {
+                return Ok(Explanation::Unresolved(HALF_KNOWN.to_owned()));
+            }
+            return Ok(explanation);
         }
         match (question, token.kind) {
             (ServerQuestion::Key, _) => Ok(Explanation::Text),
@@ -269,6 +274,9 @@ impl<'l> Explainer<'l> {
         if self.symbol.definitions.contains(&(document.path.clone(), offset)) {
             return DefinitionMatch::Target;
         }
+        if let Some(evidence) = self.parameter_of_related_method(&document, offset) {
+            return DefinitionMatch::Dispatch(evidence);
+        }
         let Some(defined) = self.classes.defined_at(&document.path, offset) else {
             // A parameter or a local name.
             return if place.range == crate::text::Range::default() {
@@ -281,6 +289,29 @@ impl<'l> Explainer<'l> {
             return DefinitionMatch::AnyName;
         }
         self.match_definition(token, &defined)
+    }
+
+    /// How a call reaches the parameter through the same parameter of the same method in a base class or a derived one.
+    fn parameter_of_related_method(&self, document: &Document, offset: usize) -> Option<Evidence> {
+        if !matches!(self.symbol.reach, Reach::Parameter) {
+            return None;
+        }
+        let method_of = |path: &AbsPath, text: &str, offset: usize| {
+            let function = parameter_at(text, offset)?.function?;
+            let method = self.classes.defined_at(path, function.start)?;
+            method.class.clone().map(|class| (method.name, class))
+        };
+        let (name, class) = method_of(&document.path, &document.text, offset)?;
+        let is_related = |own: &Class| {
+            own.id() != class.id()
+                && (self.classes.inherits(own, &class.id()) || self.classes.inherits(&class, &own.id()))
+        };
+        let mut own = self.symbol.definitions.iter().filter_map(|(path, offset)| {
+            let document = self.cx.state.files.read(path).ok()?;
+            method_of(path, &document.text, *offset)
+        });
+        own.any(|(method, own)| method == name && is_related(&own))
+            .then(|| Evidence::via(UseProvenance::Dispatch, format!("{}.{name}", class.id().name)))
     }
 
     pub(super) fn match_definition(&self, token: &Token, defined: &DefinitionInfo) -> DefinitionMatch {

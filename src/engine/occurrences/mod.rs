@@ -38,6 +38,7 @@ use crate::python::classes::Classes;
 use crate::python::hierarchy::Relation;
 use crate::python::occurrences::{OccurrenceKind, is_quoted};
 use crate::python::outline::Span;
+use crate::python::roles::is_of_overloaded;
 use crate::python::usage::{Receiver, TokenSyntax, Usage};
 use crate::python::{raise_tree_cache_limit, shrink_tree_cache};
 use crate::workspace::files::{Document, Files as _};
@@ -301,6 +302,12 @@ fn not_searched(
             "the parameter is declared in a stub and in its source, and only one of them was searched",
         );
     }
+    let has_overloads = |(path, offset): &(AbsPath, usize)| {
+        cx.state.files.read(path).is_ok_and(|document| is_of_overloaded(&document.text, *offset))
+    };
+    if matches!(symbol.reach, symbol::Reach::Parameter) && symbol.definitions.iter().any(has_overloads) {
+        return Some("its function has overloads, whose parameters of that name were not searched");
+    }
     if !Profile::of(cx.settings.server).leaves_out_names {
         return None;
     }
@@ -322,6 +329,9 @@ const NOT_CHECKED: &str = "not checked within the time limit";
 
 /// Why an occurrence is unresolved whose receiver the server does not know.
 pub(super) const UNKNOWN_RECEIVER: &str = "receiver type unknown";
+
+/// Why an occurrence is unresolved that the server resolves by a part of the receiver's type.
+const HALF_KNOWN: &str = "a part of the receiver's type is unknown";
 
 /// Why an occurrence of the name of a hook is unresolved.
 pub(super) const CALLED_AS_HOOK: &str = "plugins implement and call hooks by name";

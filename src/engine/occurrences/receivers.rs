@@ -74,6 +74,24 @@ impl Explainer<'_> {
         Ok(hover.is_some_and(|hover| !hides_types(&hover.markdown, self.cx.settings.server)))
     }
 
+    /// Whether the server resolves an attribute by a part of the receiver's type, and does not know another part: then it may be the
+    /// symbol all the same.
+    pub(super) async fn is_half_known(&self, token: &Token) -> Result<bool, Failure> {
+        if token.kind != OccurrenceKind::Attribute || !matches!(self.symbol.reach, Reach::Member { .. }) {
+            return Ok(false);
+        }
+        let receiver = token.receiver().filter(|receiver| !receiver.is_call && !receiver.is_self);
+        let Some(name) = receiver.and_then(|receiver| receiver.name.as_ref()) else { return Ok(false) };
+        let (path, at) = (&token.document.path, self.position(token, name.start));
+        let hover = self.cx.requests_until_deadline().hover(path, at).await?;
+        let server = self.cx.settings.server;
+        // Pyright shows no type of modules and classes.
+        let has_type = |markdown: &str| {
+            server == ServerKind::Ty || markdown.split("\n```").next().is_some_and(|code| code.contains(": "))
+        };
+        Ok(hover.is_some_and(|hover| has_type(&hover.markdown) && hides_types(&hover.markdown, server)))
+    }
+
     /// Whether the receiver of a token is of classes that have nothing to do with the symbol's.
     pub(super) async fn is_unrelated(&self, token: &Token) -> Result<bool, Failure> {
         let receiver = token.receiver().filter(|receiver| !receiver.is_call && !receiver.is_self);
@@ -294,6 +312,10 @@ impl Explainer<'_> {
         }
         if self.classes.has_unknown_base(class) {
             return Explanation::Unresolved("a base class cannot be found".to_owned());
+        }
+        let is_metaclass = |class: &Class| class.is_derived_from("type");
+        if is_metaclass(class) || self.classes.ancestors(class).iter().any(is_metaclass) {
+            return Explanation::Unresolved("a metaclass uses a member of its classes".to_owned());
         }
         let below = self.classes.subclasses(class, &|name| files_with(self.cx, name));
         let reaches = below.classes.iter().any(|derived| {
