@@ -1,5 +1,5 @@
 //! Strings that spell the old name where a program may look it up: `"pkg.mod.name"`, the tables of a module's `__getattr__`, the
-//! placeholders that a `TypedDict` fills, strings beside a `getattr` whose name is computed. No rule of the language says that they
+//! placeholders that a `TypedDict` fills, strings beside a `getattr` whose name is computed, or beside `__dict__`. No rule of the language says that they
 //! are uses, so that the caller decides.
 
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ const FULL_NAME: Reason = "a string spells the full name";
 const LAZY_EXPORT: Reason = "a string is in a module whose `__getattr__` may look it up";
 const PLACEHOLDER: Reason = "a placeholder in a string is the key";
 const KEY: Reason = "a string may be the key";
-const LOOKED_UP: Reason = "a string is in a file that looks up names that it computes";
+const LOOKED_UP: Reason = "a string is in a file that looks names up";
 
 /// Calls that look a name up, with the number of arguments before the name.
 const LOOKUPS: [(&str, usize); 6] = [
@@ -37,6 +37,9 @@ const LOOKUPS: [(&str, usize); 6] = [
 
 /// Dictionaries of names.
 const NAMESPACES: [&str; 4] = ["globals()[", "globals().get(", "__dict__[", "__dict__.get("];
+
+/// What gives attributes by their names, written in place or passed on: `state = self.__dict__.copy(); del state["name"]`.
+const BY_NAME: [&str; 4] = ["__dict__", "__setattr__(", "__members__", "vars("];
 
 /// The strings that may have to be renamed, with the reasons.
 pub(super) fn strings(
@@ -108,7 +111,9 @@ impl<'s> StringSearch<'s> {
             }
             *is_looking_up.get_or_insert_with(|| match () {
                 () if self.is_global && has_getattr(text) => Some(LAZY_EXPORT),
-                () if computes_names(text) => Some(LOOKED_UP),
+                () if computes_names(text) || BY_NAME.iter().any(|word| text.contains(word)) => {
+                    Some(LOOKED_UP)
+                }
                 () => None,
             })
         };

@@ -220,13 +220,28 @@ def show(box: Box) -> list[object]:
 from box import Box
 words = {'size': Box().size}
 print(getattr(Box(), 'color'))
+//- /kept.py
+from box import Box
+class Kept(Box):
+    def __getstate__(self):
+        state = self.__dict__.copy()
+        del state['size']
+        return state
+//- /frozen.py
+from box import Box
+def widen(box: Box) -> None:
+    object.__setattr__(box, 'size', 2)
+//- /listed.py
+from box import Box
+print(vars(Box())['size'])
 ",
     );
     let repository = Repository::new(&project);
     let rename = ["rename", "py://box#Box.size", "width"];
-    assert_eq!(open_places(&repository, &rename), ["box.py@L5:C11"]);
+    let open = ["box.py@L5:C11", "frozen.py@L3:C30", "kept.py@L5:C20", "listed.py@L2:C20"];
+    assert_eq!(open_places(&repository, &rename), open);
     let (planned, _) = repository.plan_apply_undo(&[&rename[..], &["--exclude", "unresolved"]].concat());
-    assert_eq!(planned["edits"]["residue"]["kinds"]["string"], 2);
+    assert_eq!(planned["edits"]["residue"]["kinds"]["string"], 5);
 }
 
 #[test]
