@@ -1217,3 +1217,62 @@ print(f(size=1))
         assert_eq!(found.status, "unknown", "{}", found.bundle);
     }
 }
+
+/// A class has the members of `object` without defining them, and those that a decorator makes.
+#[test]
+fn protocols_with_members_that_no_class_writes() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+from dataclasses import dataclass
+from typing import Protocol
+class Labelled(Protocol):
+    __slots__ = ()
+    def label(self) -> str: ...
+    def __eq__(self, other: object) -> bool: ...
+class Thing:
+    def label(self) -> str: return 'thing'
+def show(x: Labelled) -> str: return x.label()
+//- /o.py
+from dataclasses import dataclass
+from typing import Protocol
+class Ordered(Protocol):
+    def key(self) -> str: ...
+    def __lt__(self, other: object) -> bool: ...
+@dataclass(order=True)
+class Item:
+    size: int
+    def key(self) -> str: return 'item'
+def first(x: Ordered) -> str: return x.key()
+",
+        ));
+        let found = uses(&env, "py://m#Thing.label");
+        assert_eq!(found.provenance("m.py:9:40"), "dispatch");
+        assert_eq!(uses(&env, "py://o#Item.key").unresolved, ["o.py:10:40"]);
+    }
+}
+
+/// A module can be passed on as what a protocol describes.
+#[test]
+fn a_module_that_implements_a_protocol() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /app.py
+from typing import Protocol
+class Plugin(Protocol):
+    def run(self, x: int) -> int: ...
+def call(plugin: Plugin) -> int:
+    return plugin.run(2)
+//- /plug.py
+def run(x: int) -> int: return x + 1
+//- /main.py
+import plug
+from app import call
+print(call(plug))
+",
+        ));
+        assert_eq!(uses(&env, "py://plug#run").unresolved, ["app.py:5:19"]);
+    }
+}

@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::context::RequestContext;
 use super::files_with;
-use super::symbol::SearchedSymbol;
+use super::symbol::{Reach, SearchedSymbol};
 use crate::lsp::Profile;
+use crate::path::AbsPath;
 use crate::python::classes::{Class, ClassId, Classes, DefinitionInfo};
 use crate::python::hierarchy::Relation;
+use crate::python::outline::Outline;
 use crate::python::stdlib::is_stdlib;
+use crate::workspace::files::Files as _;
 
 /// Modules whose classes are often written as bases under another module's name: `typing.Mapping` is
 /// `collections.abc.Mapping`.
@@ -36,7 +39,7 @@ pub(super) struct Family {
     below: BTreeSet<ClassId>,
     /// Other classes from which one below is derived too.
     beside: BTreeSet<ClassId>,
-    /// The members that the class has, inherited ones included.
+    /// The members that the class has, inherited ones included; for a name of a module, the names of that.
     members: BTreeSet<String>,
     /// The last names of the bases as they are written, in the class and above.
     bases: BTreeSet<String>,
@@ -54,7 +57,7 @@ pub(super) struct Family {
 }
 
 impl Family {
-    /// The family of the class whose member the symbol is; an empty one for any other symbol.
+    /// The family of the class whose member the symbol is; one without classes for any other symbol.
     pub(super) fn of(cx: &RequestContext<'_>, classes: &Classes<'_>, symbol: &SearchedSymbol) -> Self {
         let mut family = Self {
             own: BTreeSet::new(),
@@ -73,6 +76,15 @@ impl Family {
         for (path, offset) in &symbol.definitions {
             if let Some(class) = classes.defined_at(path, *offset).and_then(|defined| defined.class) {
                 own.entry(class.id()).or_insert(class);
+            }
+        }
+        if matches!(symbol.reach, Reach::Global) {
+            let of_module = |(path, _): &(AbsPath, usize)| cx.state.files.read(path).ok();
+            for document in symbol.definitions.iter().filter_map(of_module) {
+                let names = &Outline::parse(&document.text).definitions;
+                family
+                    .members
+                    .extend(names.iter().filter(|one| one.parent.is_none()).map(|one| one.name.clone()));
             }
         }
         for class in own.values() {
@@ -154,14 +166,26 @@ impl Family {
         if matches!(self.relation(&class.id()), Some(Relation::Base | Relation::Sibling)) {
             return Dispatch::Nominal;
         }
-        if self.own.is_empty() || self.relation(&class.id()).is_some() {
+        let id = class.id();
+        if self.relation(&id).is_some() {
             return Dispatch::Never;
         }
-        let id = class.id();
         if classes.is_protocol(class) {
-            let wanted = class.member_names();
-            let is_met = wanted.iter().all(|name| self.members.contains(*name));
-            return if is_met { Dispatch::Structural } else { Dispatch::Never };
+            let mut missing = class.member_names();
+            missing.retain(|name| !self.members.contains(*name) && !OF_ALL_CLASSES.contains(name));
+            // A decorator may make them, or a base outside of the workspace have them.
+            let are_special = missing.iter().all(|name| name.starts_with("__") && name.ends_with("__"));
+            let is_of_class = !self.own.is_empty();
+            return match missing.is_empty() {
+                true if is_of_class => Dispatch::Structural,
+                // A module can be passed on in its place.
+                true => Dispatch::Unknown(id.name),
+                false if is_of_class && are_special => Dispatch::Unknown(id.name),
+                false => Dispatch::Never,
+            };
+        }
+        if self.own.is_empty() {
+            return Dispatch::Never;
         }
         if ABSTRACT_MODULES.contains(&id.module.as_str()) && self.is_written_as(class.name()) {
             return Dispatch::Structural;
@@ -186,6 +210,10 @@ impl Family {
                     .any(|base| self.bases.contains(*base)))
     }
 }
+
+/// Members that every class has without defining them, and one that is none of a protocol.
+const OF_ALL_CLASSES: [&str; 8] =
+    ["__eq__", "__ne__", "__hash__", "__repr__", "__str__", "__init__", "__doc__", "__slots__"];
 
 /// Whether a use of one definition can reach another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
