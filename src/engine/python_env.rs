@@ -9,6 +9,7 @@ use crate::workspace::files::{DiskFiles, FileKind, Files as _};
 use crate::workspace::python::{
     EnvironmentCache, EnvironmentCandidate, InterpreterHints, PythonEnvironment, candidates,
 };
+use crate::workspace::search_path::with_usable_path;
 use crate::workspace::server_config::ServerConfig;
 use crate::workspace::virtual_env;
 
@@ -35,8 +36,7 @@ pub(super) fn find(
         search_path: &settings.search_path,
     };
     let files = DiskFiles::new();
-    let variables: Vec<(String, String)> =
-        settings.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let variables = probe_variables(settings);
     let mut problems = Vec::new();
     let root = settings.environment_of.as_ref().unwrap_or(&settings.root);
     let checkout = settings.checkout();
@@ -64,6 +64,12 @@ pub(super) fn find(
         return Err(ErrorBody::new(ErrorSymbol::Usage, message).hint(hint));
     }
     Ok((None, problems))
+}
+
+/// The environment variables of an interpreter that describes itself.
+pub(super) fn probe_variables(settings: &Settings) -> Vec<(String, String)> {
+    let checkout = settings.checkout();
+    with_usable_path(&settings.environment, &checkout, settings.trust_workspace).into_iter().collect()
 }
 
 /// Warnings about virtual environments in the workspace's root that are not used although the user selected no other. `problems`

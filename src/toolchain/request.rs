@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
+use crate::workspace::search_path;
 
 use super::pins::Pin;
 use super::server_kinds::{default_version, is_native};
@@ -63,9 +64,7 @@ impl ToolchainRequest {
     /// Whether the program at this path may be run; also checks the target of links.
     #[must_use]
     pub fn may_run(&self, path: &Path) -> bool {
-        let inside = |path: &Path| path.starts_with(self.checkout.as_path());
-        path.is_absolute()
-            && (self.trust_workspace || !inside(path) && !path.canonicalize().is_ok_and(|path| inside(&path)))
+        search_path::may_run(path, &self.checkout, self.trust_workspace)
     }
 
     /// The environment for installers and version queries, with PATH reduced to the usable folders.

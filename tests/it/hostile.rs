@@ -520,3 +520,42 @@ fn the_action_runs_nothing_of_the_checkout_and_writes_through_no_link() {
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "before");
     assert_eq!(std::fs::read_to_string(checkout.env.file("lanser.sarif")).unwrap(), "{}\n");
 }
+
+/// Programs outside of the checkout start others by name: a shim of a version manager a shell, git the filters of the user.
+#[test]
+fn programs_on_path_in_the_checkout_are_not_started_by_others() {
+    let mut checkout = Checkout::new();
+    let planted = checkout.workspace.join("bin");
+    for program in ["bash", "git-lfs"] {
+        checkout.env.write(&format!("bin/{program}"), std::fs::read_to_string(checkout.evil()).unwrap());
+        std::fs::set_permissions(planted.join(program), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    // Written as `git lfs install` does.
+    let config = "[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f\n\tprocess = git-lfs filter-process\n\trequired = true\n";
+    std::fs::write(checkout.env.path("home/.gitconfig"), config).unwrap();
+    checkout.env.write(".gitattributes", "*.py filter=lfs\n");
+    let off = ["-c", "filter.lfs.clean=", "-c", "filter.lfs.process=", "-c", "filter.lfs.required=false"];
+    let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
+    for args in [&["add", "-A"][..], &["commit", "-qm", "x"]] {
+        let output = checkout.env.run("git", off.iter().chain(&identity).chain(args));
+        assert_eq!(output.code, Some(0), "{output}");
+    }
+    // Then libgit2 is not sure, and the program is asked.
+    checkout.env.write("untracked.txt", "");
+    let file = std::fs::File::open(checkout.workspace.join("a.py")).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1 << 30)).unwrap();
+    let shims = checkout.env.path("shims");
+    std::fs::create_dir(&shims).unwrap();
+    let shim = format!("#!/usr/bin/env bash\nexec '{}' \"$@\"\n", python().unwrap().display());
+    std::fs::write(shims.join("python3"), shim).unwrap();
+    std::fs::set_permissions(shims.join("python3"), PermissionsExt::from_mode(0o755)).unwrap();
+    let machine = path_with(&shims);
+    let first = std::env::join_paths([planted].into_iter().chain(std::env::split_paths(&machine))).unwrap();
+    checkout.env.set("PATH", first);
+    checkout.assert_nothing_runs();
+    // The folder of the checkout named by a relative and by an empty entry.
+    let mut last = std::env::split_paths(&machine).collect::<Vec<_>>();
+    last.extend(["bin".into(), "".into()]);
+    checkout.env.set("PATH", std::env::join_paths(last).unwrap());
+    checkout.assert_nothing_runs();
+}

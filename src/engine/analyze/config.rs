@@ -4,15 +4,25 @@
 use crate::engine::failure::Failure;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::path::{AbsPath, WorkspacePath};
-use crate::workspace::files::{canonical, read_bytes};
+use crate::workspace::files::{ReadError, canonical, read_bytes};
+
+const HINT: &str = "keep the configuration inside of the workspace, or trust it with --trust-workspace";
 
 /// Reads a configuration file of the workspace; `None` if it does not exist.
 ///
 /// # Errors
-/// If it is a link out of the workspace and the workspace is not `trusted`.
+/// If it is a link out of the workspace, or cannot be read, and the workspace is not `trusted`.
 pub(super) fn read(root: &AbsPath, path: &str, trusted: bool) -> Result<Option<Vec<u8>>, Failure> {
     let file = root.join(path);
-    let Ok(bytes) = read_bytes(&file) else { return Ok(None) };
+    let bytes = match read_bytes(&file) {
+        Ok(bytes) => bytes,
+        // The analyzer might read it all the same, and what it leads to is not known.
+        Err(error) if !trusted && !matches!(error, ReadError::Missing { .. }) && !file.as_path().is_dir() => {
+            let message = format!("{path} cannot be read: {error}");
+            return Err(Failure::reported(ErrorBody::new(ErrorSymbol::Usage, message).hint(HINT)));
+        }
+        Err(_) => return Ok(None),
+    };
     if !trusted && canonical(&file).strip_prefix(&canonical(root)).is_none() {
         return Err(outside(path, "is a link to"));
     }
@@ -22,8 +32,7 @@ pub(super) fn read(root: &AbsPath, path: &str, trusted: bool) -> Result<Option<V
 /// The error for a configuration that refers to a file outside of the workspace.
 pub(super) fn outside(path: &str, what: &str) -> Failure {
     let message = format!("{path} {what} a file outside of the workspace");
-    let hint = "keep the configuration inside of the workspace, or trust it with --trust-workspace";
-    Failure::reported(ErrorBody::new(ErrorSymbol::Usage, message).hint(hint))
+    Failure::reported(ErrorBody::new(ErrorSymbol::Usage, message).hint(HINT))
 }
 
 /// The folders that contain one of the files directly or indirectly, outermost first; the root is the empty name.

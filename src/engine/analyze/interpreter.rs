@@ -32,8 +32,7 @@ pub(super) fn trusted(
     }
     let same = environment.and_then(minor).map(|minor| format!("python3.{minor}"));
     let names = same.into_iter().chain(["python3".to_owned(), "python".to_owned()]);
-    let variables: Vec<(String, String)> =
-        settings.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let variables = python_env::probe_variables(settings);
     let cache = python_env::environment_cache(settings);
     for name in names {
         let folders = settings.search_path.iter().map(|folder| folder.join(&name));

@@ -249,7 +249,7 @@ fn follow(
     contents: &mut ConfigurationFiles,
 ) -> Result<(), Failure> {
     for _ in 0..MAX_EXTENDED {
-        let Some(name) = extended else { break };
+        let Some(name) = extended.take() else { break };
         if name.starts_with('~') || name.contains('$') {
             return if trusted { Ok(()) } else { Err(config::outside(&path, "extends")) };
         }
@@ -262,7 +262,10 @@ fn follow(
         contents.insert(inside.clone(), bytes);
         path = inside;
     }
-    Ok(())
+    match extended {
+        Some(_) if !trusted => Err(config::outside(&path, "extends more files than are followed, possibly")),
+        _ => Ok(()),
+    }
 }
 
 /// What a configuration file extends; `None` if it has no settings of Ruff. An invalid file counts as a configuration, because
@@ -274,8 +277,10 @@ fn follow(
 fn settings_of(path: &str, bytes: &[u8]) -> Option<Option<String>> {
     let text = String::from_utf8_lossy(bytes);
     let Ok(table) = text.parse::<toml::Table>() else { return Some(None) };
-    let own =
-        if path.ends_with("pyproject.toml") { table.get("tool")?.get("ruff")?.as_table()? } else { &table };
+    let own = match path.rsplit('/').next() {
+        Some("pyproject.toml") => table.get("tool")?.get("ruff")?.as_table()?,
+        _ => &table,
+    };
     Some(own.get("extend").and_then(toml::Value::as_str).map(str::to_owned))
 }
 
@@ -296,6 +301,22 @@ mod tests {
 
     fn paths(names: &[&str]) -> Vec<WorkspacePath> {
         names.iter().map(|name| WorkspacePath::new(name).unwrap()).collect()
+    }
+
+    /// Ruff would read them, and show their lines in its error message.
+    #[test]
+    fn configurations_that_lead_out_of_the_workspace_are_refused() {
+        let chain: Vec<(String, String)> = (0..=MAX_EXTENDED)
+            .map(|n| (format!("c{n}.toml"), format!("extend = 'c{}.toml'", n + 1)))
+            .collect();
+        let mut chain: Vec<(&str, &str)> = chain.iter().map(|(name, text)| (&**name, &**text)).collect();
+        chain.push(("ruff.toml", "extend = 'c0.toml'"));
+        let by_name =
+            [("ruff.toml", "extend = 'x-pyproject.toml'"), ("x-pyproject.toml", "extend = '/etc/passwd'")];
+        for files in [&chain[..], &by_name, &[("ruff.toml", "extend = '../secret'")]] {
+            let (_folder, root) = workspace(files);
+            assert!(configurations(&root, &paths(&["a.py"]), false).is_err(), "{files:?}");
+        }
     }
 
     #[test]

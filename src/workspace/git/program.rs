@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::path::AbsPath;
 use crate::process::{self, guard::guarded};
+use crate::workspace::search_path::{may_run, with_usable_path};
 
 /// The time limit for one git command.
 const GIT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -67,13 +68,10 @@ impl GitProgram {
             search_path.iter().filter(|folder| folder.is_absolute()).map(|folder| folder.join("git"));
         let executable =
             |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
-        let inside = |path: &std::path::Path| path.starts_with(checkout.as_path());
-        let is_in_checkout =
-            |path: &PathBuf| inside(path) || path.canonicalize().is_ok_and(|path| inside(&path));
-        let program = programs.filter(executable).find(|path| trusted || !is_in_checkout(path))?;
+        let program = programs.filter(executable).find(|path| may_run(path, checkout, trusted))?;
         // `GIT_*` variables could make git use another repository or run a program.
-        let environment = environment.iter().filter(|(name, _)| !name.starts_with("GIT_"));
-        let environment = environment.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let mut environment = with_usable_path(environment, checkout, trusted);
+        environment.retain(|name, _| !name.starts_with("GIT_"));
         Some(Self { program, environment, guard: None, trusted })
     }
 
