@@ -3,15 +3,15 @@
 use tree_sitter::Node;
 
 use super::outline::Span;
-use super::roles::{is_keyword, parameter_of, token_at};
+use super::roles::{parameter_of, token_at};
 use super::scopes::{ScopeKind, Scopes};
-use super::syntax::{parse, preorder, text_of};
+use super::syntax::{children, parse, preorder, text_of};
 
 /// Calls without arguments that return all variables.
-const RETURN_VARIABLES: [&str; 3] = ["locals", "vars", "dir"];
+const RETURN_VARIABLES: [&str; 2] = ["vars", "dir"];
 
-/// Calls that run a text in which variables can be named.
-const RUN_TEXT: [&str; 2] = ["eval", "exec"];
+/// What gives all variables, or runs a text in which they can be named.
+const TAKE_VARIABLES: [&str; 6] = ["locals", "eval", "exec", "f_locals", "_getframe", "currentframe"];
 
 /// The code that can use the local variable whose token begins at an offset: its function, or its comprehension. `None` if it is no
 /// local variable: if a module or a class binds the name, or it is a parameter that callers can pass by name, an import, a
@@ -33,26 +33,32 @@ pub fn code_of_local_variable(text: &str, offset: usize) -> Option<Span> {
     tokens.iter().all(|token| is_variable(*token)).then_some(outermost)
 }
 
-/// The names of the functions that are called in a part of a text with all its variables: `locals()`, `eval(…)`.
+/// The names in a part of a text by which its variables are looked up: `locals()`, `eval(…)`, `df.eval(…)`, `sys._getframe().f_locals`.
 #[must_use]
-pub fn calls_with_all_variables(text: &str, within: &Span) -> Vec<Span> {
+pub fn uses_of_all_variables(text: &str, within: &Span) -> Vec<Span> {
     let tree = parse(text);
     let mut found = Vec::new();
     preorder(tree.root_node(), |node| {
         if node.end_byte() <= within.start || within.end <= node.start_byte() {
             return false;
         }
-        if node.kind() == "call"
-            && let Some(function) =
-                node.child_by_field_name("function").filter(|of| of.kind() == "identifier")
-        {
-            let name = text_of(function, text);
-            let has_arguments = || {
-                let arguments = node.child_by_field_name("arguments");
-                arguments.is_some_and(|arguments| arguments.named_child_count() > 0)
-            };
-            if RUN_TEXT.contains(&name) || RETURN_VARIABLES.contains(&name) && !has_arguments() {
-                found.push(function.byte_range());
+        if node.kind() == "identifier" {
+            let name = text_of(node, text);
+            let parent = node.parent();
+            let is_attribute = parent.is_some_and(|parent| parent.kind() == "attribute");
+            let called =
+                parent.filter(|parent| is_attribute || parent.child_by_field_name("function") == Some(node));
+            let called = if is_attribute { called.and_then(|attribute| attribute.parent()) } else { called };
+            let has_no_arguments = called.is_some_and(|call| {
+                let arguments = call.child_by_field_name("arguments");
+                arguments.is_some_and(|arguments| children(arguments).all(|one| one.kind() == "comment"))
+            });
+            // `model.eval()` of PyTorch takes no text.
+            let takes_nothing = is_attribute && has_no_arguments && name == "eval";
+            if TAKE_VARIABLES.contains(&name) && !takes_nothing
+                || RETURN_VARIABLES.contains(&name) && has_no_arguments
+            {
+                found.push(node.byte_range());
             }
         }
         true
@@ -81,8 +87,9 @@ fn code_around(token: Node<'_>) -> Option<Node<'_>> {
 
 /// Whether a token that binds a name makes it a variable.
 fn is_variable(token: Node<'_>) -> bool {
-    if let Some((parameter, list)) = parameter_of(token) {
-        return !is_keyword(token, parameter, list);
+    // Callers can look the parameters of a function up, also those that they cannot pass by name: `inspect.signature(f)`.
+    if let Some((_, list)) = parameter_of(token) {
+        return list.kind() == "lambda_parameters";
     }
     let Some(parent) = token.parent() else { return false };
     let is_name = parent.child_by_field_name("name") == Some(token);
@@ -117,8 +124,7 @@ mod tests {
         for (text, expected) in [
             ("def f():\n    §x = 1\n", Some("def f():\n    x = 1")),
             ("def f():\n    x = 1\n    return §x\n", Some("def f():\n    x = 1\n    return x")),
-            ("def f(a, /, *, b): return §a\n", Some("def f(a, /, *, b): return a")),
-            ("def f(*args): return §args\n", Some("def f(*args): return args")),
+            ("g = lambda a: §a\n", Some("lambda a: a")),
             ("y = [§x for x in z]\n", Some("[x for x in z]")),
             (
                 "def f():\n  for x in []: pass\n  with a as §x: pass\n",
@@ -141,6 +147,8 @@ mod tests {
             "def f():\n  global x\n  §x = 1\n",
             "def f(§a): return a\n",
             "def f(a): return §a\n",
+            "def f(a, /, *, b): return §a\n",
+            "def f(*args): return §args\n",
             "def f(a):\n  §a = 1\n",
             "def f():\n  import §x\n",
             "def f():\n  from a import §x\n",
@@ -159,10 +167,10 @@ mod tests {
 
     #[test]
     fn calls_that_take_all_variables() {
-        let text = "def f(a):\n  x = 1\n  return '%(x)s' % locals(), vars(), vars(a), eval('x'), a.locals()\nlocals()\n";
+        let text = "def f(a):\n  x = 1\n  return locals(), vars( # c\n ), vars(a), b.eval('x'), m.eval(), sys._getframe(1).f_locals\nlocals()\n";
         let end = text.rfind("locals").unwrap();
-        let found = calls_with_all_variables(text, &(0..end - 1));
+        let found = uses_of_all_variables(text, &(0..end - 1));
         let names: Vec<&str> = found.into_iter().map(|span| &text[span]).collect();
-        assert_eq!(names, ["locals", "vars", "eval"]);
+        assert_eq!(names, ["locals", "vars", "eval", "_getframe", "f_locals"]);
     }
 }

@@ -302,6 +302,11 @@ impl<'l> Explainer<'l> {
             method.class.clone().map(|class| (method.name, class))
         };
         let (name, class) = method_of(&document.path, &document.text, offset)?;
+        // These are called on one class, whatever others have.
+        let is_mangled = name.starts_with("__") && !name.ends_with("__");
+        if is_mangled || ["__init__", "__new__"].contains(&name.as_str()) {
+            return None;
+        }
         let is_related = |own: &Class| {
             own.id() != class.id()
                 && (self.classes.inherits(own, &class.id()) || self.classes.inherits(&class, &own.id()))

@@ -11,7 +11,7 @@ use super::{built_names, mangling, pytest, spelled};
 use crate::engine::context::RequestContext;
 use crate::engine::occurrences::{Explained, Token, offset_of};
 use crate::model::facts::UseProvenance;
-use crate::python::local_variable::calls_with_all_variables;
+use crate::python::local_variable::uses_of_all_variables;
 use crate::python::outline::Span;
 use crate::workspace::files::Document;
 
@@ -92,10 +92,10 @@ pub(super) fn open_places_of_local(
     let unresolved = explained.unresolved.iter().map(|one| &one.token);
     let unresolved =
         unresolved.map(|token| (token.document.clone(), token.span.clone(), "the name is unresolved", None));
-    let calls = calls_with_all_variables(&document.text, code).into_iter();
+    let calls = uses_of_all_variables(&document.text, code).into_iter();
     let calls = calls.map(|span| {
         let text = document.text[span.clone()].to_owned();
-        (document.clone(), span, "a call takes all variables by their names", Some(text))
+        (document.clone(), span, "all variables are looked up by their names", Some(text))
     });
     let open = unresolved.chain(calls).map(|(document, span, why, new_text)| {
         let at = cx.locations.span(&document, span.clone()).2;
@@ -124,6 +124,9 @@ fn mixin_uses(
     renaming: &Renaming<'_>,
     explained: &Explained,
 ) -> Vec<(Arc<Document>, Span)> {
+    if !explained.is_member {
+        return Vec::new();
+    }
     let member = format!(".{}", renaming.old);
     let used = explained.references.iter().filter(|(_, evidence)| {
         evidence.provenance == Some(UseProvenance::Dispatch)
