@@ -14,8 +14,8 @@ const RETURN_VARIABLES: [&str; 2] = ["vars", "dir"];
 const TAKE_VARIABLES: [&str; 6] = ["locals", "eval", "exec", "f_locals", "_getframe", "currentframe"];
 
 /// The code that can use the local variable whose token begins at an offset: its function, or its comprehension. `None` if it is no
-/// local variable: if a module or a class binds the name, or it is a parameter that callers can pass by name, an import, a
-/// function or a class.
+/// local variable: if a module or a class binds the name, or it is a parameter of a function that has a name, an import, a function
+/// or a class.
 #[must_use]
 pub fn code_of_local_variable(text: &str, offset: usize) -> Option<Span> {
     let tree = parse(text);
@@ -44,17 +44,13 @@ pub fn uses_of_all_variables(text: &str, within: &Span) -> Vec<Span> {
         }
         if node.kind() == "identifier" {
             let name = text_of(node, text);
-            let parent = node.parent();
-            let is_attribute = parent.is_some_and(|parent| parent.kind() == "attribute");
-            let called =
-                parent.filter(|parent| is_attribute || parent.child_by_field_name("function") == Some(node));
-            let called = if is_attribute { called.and_then(|attribute| attribute.parent()) } else { called };
-            let has_no_arguments = called.is_some_and(|call| {
-                let arguments = call.child_by_field_name("arguments");
-                arguments.is_some_and(|arguments| children(arguments).all(|one| one.kind() == "comment"))
-            });
+            let callee = node.parent().filter(|parent| parent.kind() == "attribute").unwrap_or(node);
+            let call = callee.parent().filter(|call| call.child_by_field_name("function") == Some(callee));
+            let arguments = call.and_then(|call| call.child_by_field_name("arguments"));
+            let has_no_arguments =
+                arguments.is_some_and(|arguments| children(arguments).all(|one| one.kind() == "comment"));
             // `model.eval()` of PyTorch takes no text.
-            let takes_nothing = is_attribute && has_no_arguments && name == "eval";
+            let takes_nothing = callee != node && has_no_arguments && name == "eval";
             if TAKE_VARIABLES.contains(&name) && !takes_nothing
                 || RETURN_VARIABLES.contains(&name) && has_no_arguments
             {

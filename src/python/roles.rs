@@ -57,18 +57,23 @@ pub fn is_of_overloaded(text: &str, offset: usize) -> bool {
     let found = || {
         let (_, list) = parameter_of(token_at(&tree, offset)?)?;
         let function = list.parent().filter(|parent| parent.kind() == "function_definition")?;
-        let name = text_of(function.child_by_field_name("name")?, text);
-        let outer =
-            function.parent().filter(|parent| parent.kind() == "decorated_definition").unwrap_or(function);
-        let mut siblings =
-            children(outer.parent()?).filter_map(|sibling| sibling.child_by_field_name("definition"));
-        let is_overload = |decorator: &String| decorator.rsplit('.').next() == Some("overload");
-        Some(siblings.any(|other| {
-            other.child_by_field_name("name").is_some_and(|other| text_of(other, text) == name)
-                && decorators(other, text).iter().any(is_overload)
-        }))
+        Some(!overloads(function, text)?.is_empty())
     };
     found().unwrap_or_default()
+}
+
+/// The overloads of a function in its block, itself included if it is one.
+fn overloads<'t>(function: Node<'t>, text: &str) -> Option<Vec<Node<'t>>> {
+    let name = text_of(function.child_by_field_name("name")?, text);
+    let outer =
+        function.parent().filter(|parent| parent.kind() == "decorated_definition").unwrap_or(function);
+    let is_overload = |decorator: &String| decorator.rsplit('.').next() == Some("overload");
+    let decorated = children(outer.parent()?).filter_map(|sibling| sibling.child_by_field_name("definition"));
+    let found = decorated.filter(|other| {
+        other.child_by_field_name("name").is_some_and(|other| text_of(other, text) == name)
+            && decorators(*other, text).iter().any(is_overload)
+    });
+    Some(found.collect())
 }
 
 fn overloaded(tree: &Tree, text: &str, offset: usize) -> Option<Vec<String>> {
@@ -79,17 +84,9 @@ fn overloaded(tree: &Tree, text: &str, offset: usize) -> Option<Vec<String>> {
     }
     let at = children(list).position(|other| other == parameter)?;
     let function = list.parent().filter(|parent| parent.kind() == "function_definition")?;
-    let name = text_of(function.child_by_field_name("name")?, text);
-    let outer =
-        function.parent().filter(|parent| parent.kind() == "decorated_definition").unwrap_or(function);
     let mut types = Vec::new();
-    for sibling in children(outer.parent()?).take_while(|sibling| *sibling != outer) {
-        let Some(overload) = sibling.child_by_field_name("definition") else { continue };
-        let is_same = overload.child_by_field_name("name").is_some_and(|other| text_of(other, text) == name);
-        let is_overload = |decorator: &String| decorator.rsplit('.').next() == Some("overload");
-        if !is_same || !decorators(overload, text).iter().any(is_overload) {
-            continue;
-        }
+    let is_before = |other: &Node<'_>| other.start_byte() < function.start_byte();
+    for overload in overloads(function, text)?.into_iter().filter(is_before) {
         let declared = overload.child_by_field_name("parameters").and_then(|list| children(list).nth(at));
         if let Some(declared) = declared.and_then(|parameter| parameter.child_by_field_name("type")) {
             types.extend(named_types(text_of(declared, text)));
@@ -308,7 +305,7 @@ pub(super) fn name_of_parameter(parameter: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// Whether callers can pass a parameter by name: it is neither `*x` nor `**x`, and no `/` follows.
-pub(super) fn is_keyword(token: Node<'_>, parameter: Node<'_>, list: Node<'_>) -> bool {
+fn is_keyword(token: Node<'_>, parameter: Node<'_>, list: Node<'_>) -> bool {
     let mut at = token;
     while at != parameter {
         let Some(parent) = at.parent() else { return false };
