@@ -1227,13 +1227,13 @@ fn protocols_with_members_that_no_class_writes() {
 //- /m.py
 from dataclasses import dataclass
 from typing import Protocol
-class WithLabel(Protocol):
+class HasLabel(Protocol):
     __slots__ = ()
     def label(self) -> str: ...
     def __eq__(self, other: object) -> bool: ...
 class Thing:
     def label(self) -> str: return 'thing'
-def show(x: WithLabel) -> str: return x.label()
+def show(x: HasLabel) -> str: return x.label()
 //- /o.py
 from dataclasses import dataclass
 from typing import Protocol
