@@ -1,7 +1,7 @@
 //! Configuration files: `lanser.toml` or `[tool.lanser]` of `pyproject.toml` in the workspace, and the file of the user.
 //!
 //! The files of a workspace come from the author of the analyzed code, so they must not name a program to run:
-//! `server-command` and `python` are only allowed in the user's file.
+//! `server-command` and `python` are only allowed in the user's file. Time and memory that they may ask for is limited.
 
 use serde::Deserialize;
 
@@ -70,7 +70,23 @@ pub(crate) enum ConfigError {
         /// The key.
         key: &'static str,
     },
+    /// The file of a workspace lets requests or sessions take more than a workspace may ask for.
+    #[error("{path}: {key} is {value}, and a workspace may set at most {limit}")]
+    TooMuch {
+        /// The file.
+        path: AbsPath,
+        /// The key.
+        key: &'static str,
+        /// Its value.
+        value: u64,
+        /// The largest value.
+        limit: u64,
+    },
 }
+
+/// The largest values that a workspace's file may set. Seconds, seconds, MiB.
+const WORKSPACE_LIMITS: [(&str, u64); 3] =
+    [("timeout", 600), ("session-idle", 3_600), ("session-memory", 8_192)];
 
 #[derive(Debug, Default, Deserialize)]
 struct Pyproject {
@@ -116,6 +132,12 @@ pub(crate) fn of_workspace(root: &AbsPath) -> Result<Option<(AbsPath, FileConfig
         ];
         if let Some((key, _)) = forbidden.into_iter().find(|(_, set)| *set) {
             return Err(ConfigError::Forbidden { path: path.clone(), key });
+        }
+        let values = [config.timeout, config.session_idle, config.session_memory];
+        for ((key, limit), value) in WORKSPACE_LIMITS.into_iter().zip(values) {
+            if let Some(value) = value.filter(|value| *value > limit) {
+                return Err(ConfigError::TooMuch { path: path.clone(), key, value, limit });
+            }
         }
     }
     Ok(found)
@@ -181,6 +203,24 @@ mod tests {
         }
         let (_keep, root) = workspace(&[("lanser.toml", "timeuot = 3")]);
         assert!(matches!(of_workspace(&root), Err(ConfigError::Syntax { .. })));
+    }
+
+    #[test]
+    fn a_workspace_must_not_ask_for_more_than_its_limits() {
+        for (text, fits) in [
+            ("timeout = 600", true),
+            ("timeout = 601", false),
+            ("session-idle = 3600", true),
+            ("session-idle = 99999999", false),
+            ("session-memory = 8192", true),
+            ("session-memory = 9000", false),
+        ] {
+            let (_keep, root) = workspace(&[("lanser.toml", text)]);
+            let found = of_workspace(&root);
+            assert_eq!(found.is_ok(), fits, "{text}");
+            assert_eq!(matches!(found, Err(ConfigError::TooMuch { .. })), !fits, "{text}");
+            assert!(of_user(Some(&root.join("lanser.toml"))).is_ok(), "{text}");
+        }
     }
 
     #[test]

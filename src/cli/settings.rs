@@ -338,7 +338,7 @@ fn config_error(error: ConfigError) -> ErrorBody {
             ErrorSymbol::FsPermissions,
             "make it a readable file or remove it: without it, guards that it sets would be lost",
         ),
-        ConfigError::Forbidden { .. } => (
+        ConfigError::Forbidden { .. } | ConfigError::TooMuch { .. } => (
             ErrorSymbol::Usage,
             "set it with a flag, LANSER_… in the environment, or in the user's lanser/config.toml",
         ),

@@ -5,7 +5,7 @@
 
 use git2::{DiffOptions, Oid, Repository};
 
-use super::files::MAX_FILE_BYTES;
+use super::git::find_blob;
 use super::states::{ChangedFile, ContentId, States};
 use crate::path::WorkspacePath;
 
@@ -85,8 +85,7 @@ impl States for CommitPath<'_> {
 
     fn content(&self, id: ContentId) -> Option<Vec<u8>> {
         let ContentId::Blob(id) = id else { return None };
-        let blob = self.repository.find_blob(id).ok()?;
-        (blob.size() as u64 <= MAX_FILE_BYTES).then(|| blob.content().to_vec())
+        Some(find_blob(self.repository, id)?.content().to_vec())
     }
 
     fn changes(&self, at: usize) -> Option<Vec<ChangedFile>> {

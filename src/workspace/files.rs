@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -276,7 +277,13 @@ pub fn read_bytes(path: &AbsPath) -> Result<Vec<u8>, ReadError> {
     }
     // The size in the metadata may be wrong: files in `/proc` have size 0, and a file may grow.
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
-    let file = std::fs::File::open(path.as_path()).map_err(refused)?;
+    // Files of `/proc`, such as `kmsg`, would block although they are regular files.
+    let non_blocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(non_blocking)
+        .open(path.as_path())
+        .map_err(refused)?;
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(refused)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         let bytes = bytes.len() as u64;
@@ -378,6 +385,18 @@ impl Files for MemoryFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Only root may open it; for others this tests the refusal.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_regular_file_that_blocks_is_refused() {
+        let (sender, answer) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let _ = sender.send(read_bytes(&AbsPath::new("/proc/kmsg").unwrap()));
+        });
+        let read = answer.recv_timeout(std::time::Duration::from_secs(60)).expect("it must not block");
+        assert!(matches!(read, Err(ReadError::Refused { .. } | ReadError::Missing { .. })), "{read:?}");
+    }
 
     #[test]
     fn each_analysis_limit_has_its_own_message() {

@@ -10,7 +10,8 @@ use git2::{ObjectType, Repository, Tree, TreeWalkMode, TreeWalkResult};
 use serde::{Deserialize, Serialize};
 
 use super::commits::CommitPath;
-use super::files::{MAX_FILE_BYTES, canonical, read_bytes};
+use super::files::{canonical, read_bytes};
+use super::git::find_blob;
 use super::snapshot::Snapshot;
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
@@ -107,10 +108,9 @@ pub fn visit_recent(
                 path.is_python() && !path.as_str().split('/').any(super::walk::is_skipped)
             };
             let files = revision.blobs_of(in_snapshot).into_iter().map(|(path, blob)| {
-                let digest = known.entry(blob).or_insert_with(|| {
-                    let blob = revision.repository.find_blob(blob).ok()?;
-                    (blob.size() as u64 <= MAX_FILE_BYTES).then(|| Digest::of(blob.content()))
-                });
+                let digest = known
+                    .entry(blob)
+                    .or_insert_with(|| Some(Digest::of(find_blob(&revision.repository, blob)?.content())));
                 (path, *digest)
             });
             if !visit(&now.id().to_string(), files.collect()) {
@@ -256,7 +256,7 @@ impl GitRevision {
                 let tree = commit.tree().ok()?;
                 let blob = tree.get_path(repository_path.as_ref()).ok().map(|entry| entry.id());
                 if blob != last
-                    && let Some(blob) = blob.and_then(|blob| repository.find_blob(blob).ok())
+                    && let Some(blob) = blob.and_then(|blob| find_blob(&repository, blob))
                 {
                     contents += 1;
                     if Digest::of(blob.content()) == *digest {
@@ -285,8 +285,7 @@ impl GitRevision {
             Some(blob) => *blob,
             None => self.tree()?.get_path(format!("{}{path}", self.prefix).as_ref()).ok()?.id(),
         };
-        let blob = self.repository.find_blob(blob).ok()?;
-        (blob.size() as u64 <= MAX_FILE_BYTES).then(|| blob.content().to_vec())
+        Some(find_blob(&self.repository, blob)?.content().to_vec())
     }
 
     fn is_folder(&self, path: &str) -> Option<bool> {
@@ -325,8 +324,7 @@ impl GitRevision {
 
     fn files(&self, wanted: impl Fn(&WorkspacePath) -> bool) -> BTreeMap<WorkspacePath, Vec<u8>> {
         let read = |(path, blob): (WorkspacePath, git2::Oid)| {
-            let blob = self.repository.find_blob(blob).ok()?;
-            (blob.size() as u64 <= MAX_FILE_BYTES).then(|| (path, blob.content().to_vec()))
+            Some((path, find_blob(&self.repository, blob)?.content().to_vec()))
         };
         self.blobs_of(wanted).into_iter().filter_map(read).collect()
     }

@@ -35,8 +35,18 @@ impl Worktree {
 /// worktrees, one of their own folders (which `commondir` marks), or what a `.git` file elsewhere points to.
 #[must_use]
 pub fn is_git_folder(folder: &AbsPath) -> bool {
-    let has = |name: &str| folder.join(name).as_path().symlink_metadata().is_ok();
+    has_names_of_git_folder(|name| has_entry(folder, name))
+}
+
+/// Whether a folder with these entries is one (see [`is_git_folder`]).
+pub fn has_names_of_git_folder(has: impl Fn(&str) -> bool) -> bool {
     has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+}
+
+/// Whether a folder has an entry of this name, of whatever kind.
+#[must_use]
+pub fn has_entry(folder: &AbsPath, name: &str) -> bool {
+    folder.join(name).as_path().symlink_metadata().is_ok()
 }
 
 /// A larger `.git` file is ignored.

@@ -1,6 +1,6 @@
 //! Turns changes into journal entries, and checks them against the files on disk.
 
-use std::collections::{BTreeMap, btree_map};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::io;
 use std::os::fd::AsFd as _;
 
@@ -14,7 +14,7 @@ use super::{Change, Policy};
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
 use crate::workspace::files::MAX_FILE_BYTES;
-use crate::workspace::git::is_git_folder;
+use crate::workspace::git::{has_entry, has_names_of_git_folder, is_git_folder};
 
 /// The change of one path: what must be there, and what will be.
 #[derive(Debug, Clone)]
@@ -236,6 +236,7 @@ impl Checker<'_> {
         checked.missing_folders.sort();
         checked.missing_folders.dedup();
         checked.sort();
+        self.check_made_git_folders(&checked.entries)?;
         Ok(checked)
     }
 
@@ -363,6 +364,40 @@ impl Checker<'_> {
             folder = above;
         }
         false
+    }
+
+    /// Refuses new files that together, or with files that are there, make a folder that git takes for a git folder (see
+    /// [`is_git_folder`]), with a configuration that git would follow in it.
+    fn check_made_git_folders(&self, entries: &[JournalEntry]) -> Result<(), TransactionError> {
+        let absolute = |path: &RealPath| match path.outside {
+            true => AbsPath::new(format!("/{}", path.path)).ok(),
+            false => Some(self.root.join(&path.path)),
+        };
+        let created = entries.iter().filter(|entry| entry.before.is_none());
+        let created: Vec<(&WorkspacePath, AbsPath)> =
+            created.filter_map(|entry| Some((&entry.path, absolute(&entry.real_path)?))).collect();
+        let mut made: BTreeMap<AbsPath, BTreeSet<String>> = BTreeMap::new();
+        for (_, file) in &created {
+            let mut at = file.clone();
+            while at != *self.root && at.parent() != at {
+                let name = at.as_str().rsplit('/').next().unwrap_or_default();
+                // A file system may ignore case.
+                made.entry(at.parent()).or_default().insert(name.to_ascii_lowercase());
+                at = at.parent();
+            }
+        }
+        for (path, file) in created {
+            let mut folders = made.iter().filter(|(folder, _)| file.strip_prefix(folder).is_some());
+            let is_made = |(folder, names): (&AbsPath, &BTreeSet<String>)| {
+                has_names_of_git_folder(|name| {
+                    names.contains(&name.to_ascii_lowercase()) || has_entry(folder, name)
+                })
+            };
+            if folders.any(is_made) {
+                return Err(TransactionError::GitFolder { path: path.clone() });
+            }
+        }
+        Ok(())
     }
 
     /// Whether an entry's path still resolves to the same real path.

@@ -101,7 +101,23 @@ fn git_folders_of_any_name_are_never_written() {
         let error = refused(&project, vec![create(at, "")]);
         assert!(matches!(error, TransactionError::GitFolder { .. }), "{at}: {error}");
     }
-    for at in ["fixtures/new.py", "other/new.py", "pool/tree/new.py", "sub/new.py"] {
+    // All files of one in one edit, and what is missing of one.
+    for files in [
+        &["a/HEAD", "a/objects/x", "a/refs/y", "a/config"][..],
+        &["fixtures/objects/x"],
+        &["HEAD", "commondir"],
+    ] {
+        let error = refused(&project, files.iter().map(|at| create(at, "")).collect());
+        assert!(matches!(error, TransactionError::GitFolder { .. }), "{files:?}: {error}");
+    }
+    for at in [
+        "fixtures/new.py",
+        "other/new.py",
+        "pool/tree/new.py",
+        "sub/new.py",
+        "objects/x",
+        "fixtures/x/objects/y",
+    ] {
         let transactions = project.transactions();
         let refused = transactions.plan(vec![create(at, "")], Policy::default()).err();
         assert!(refused.is_none(), "{at}: {refused:?}");
