@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+mod documents;
+
 use crate::support::{
     Behavior, FakeServer, Framing, LANSER, Project, RpcClient, TestEnv, is_alive, venv, wait_until,
 };
@@ -420,6 +422,13 @@ fn a_garbage_client_hurts_nothing() {
     client.notify("textDocument/didOpen", json!([1, 2]));
     let wrong = client.request("initialize", json!({"capabilities": 3}));
     assert_eq!(wrong["error"]["code"], -32602, "{wrong}");
+    // Another folder may be right.
+    for (folder, is_right) in
+        [("file:///no/such/folder".to_owned(), false), (format!("file://{}", env.cwd.display()), true)]
+    {
+        let answer = client.request("initialize", json!({"rootUri": folder, "capabilities": {}}));
+        assert_eq!(answer.get("error").is_none(), is_right, "{answer}");
+    }
     let mut client = connect(&env, &[], json!({}));
     client.notify("textDocument/didOpen", json!({"textDocument": 3}));
     client.notify(
@@ -446,10 +455,9 @@ fn a_garbage_client_hurts_nothing() {
     for garbage in
         [&b"garbage\r\n\r\n"[..], b"Content-Length: 3\r\n\r\nabc", b"Content-Length: 99999999999\r\n\r\n"]
     {
-        let mut client = RpcClient::start(&env, &["lsp"], Framing::Headers);
-        client.send_raw(garbage);
-        let (code, _) = client.finish();
-        assert!(code.is_some_and(|code| code > 0 && code < 128), "{code:?}");
+        let output = env.lanser_with_input(["lsp"], garbage);
+        assert_eq!(output.code, Some(2), "{output:?}");
+        assert!(output.stderr.contains("the client's messages cannot be read"), "{output:?}");
     }
 }
 

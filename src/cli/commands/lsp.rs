@@ -39,12 +39,16 @@ pub(crate) fn run(args: &LspArgs, context: &mut CliContext) -> ProgramExit {
         Err(error) => return context.fail(error),
     };
     let own = context.clone();
-    let served = runtime.block_on(lsp::run(move |root| open(own, args, root), interrupted()));
+    let served = runtime.block_on(lsp::run(move |root| open(own.clone(), args, root), interrupted()));
     // A pending read of standard input must not delay the exit.
     runtime.shutdown_background();
     match served {
         Served::Ended => ProgramExit::Ok,
-        Served::Failed => ProgramExit::Failed(ErrorSymbol::Usage),
+        Served::Failed { reason } => {
+            // Standard output belongs to the protocol.
+            context.printer.complain(&reason);
+            ProgramExit::Failed(ErrorSymbol::Usage)
+        }
     }
 }
 

@@ -1,20 +1,19 @@
 //! Facts of bundles in the form of the protocol: absolute URIs, and columns in the unit of the client.
 
 use std::collections::BTreeMap;
-use std::str::FromStr as _;
 use std::sync::Arc;
 
 use lsp_types as lsp;
 use serde_json::{Value, json};
 
-use super::documents::OpenDocuments;
+use super::documents::{ClientPaths, OpenDocuments};
 use crate::engine::AbsolutePaths;
 use crate::model::bundle::Bundle;
 use crate::model::edits::{DocumentChange, LspRange, TextDocumentEdit, VersionedDocument, WorkspaceEdit};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{Diagnostic, Location, Symbol};
 use crate::model::request::Severity;
-use crate::path::{AbsPath, DocUri, FileUri};
+use crate::path::{AbsPath, DocUri};
 use crate::text::{ColumnUnit, LineIndex, Range};
 use crate::workspace::files::read_text;
 
@@ -23,8 +22,11 @@ pub(super) struct LspConverter<'c> {
     pub(super) root: &'c AbsPath,
     /// The folders outside of the workspace, if the bundle refers to any.
     pub(super) outside: Option<AbsolutePaths>,
-    /// The texts that the answer is about where they are not those on the disk.
+    pub(super) paths: &'c ClientPaths,
+    /// The open documents.
     pub(super) open: &'c OpenDocuments,
+    /// Whether the answer is about the files on the disk, whatever the text of open documents is.
+    pub(super) from_disk: bool,
     /// The unit of the bundle's ranges.
     pub(super) from: ColumnUnit,
     /// The unit of the client.
@@ -52,9 +54,8 @@ impl LspConverter<'_> {
         }
     }
 
-    fn uri(path: &AbsPath) -> Result<lsp::Uri, ErrorBody> {
-        let uri = FileUri::from_path(path);
-        lsp::Uri::from_str(uri.as_str()).map_err(|_| not_expressible(format!("{path} has no URI")))
+    fn uri(&self, path: &AbsPath) -> Result<lsp::Uri, ErrorBody> {
+        self.paths.uri(path, self.open).ok_or_else(|| not_expressible(format!("{path} has no URI")))
     }
 
     /// A range in the columns of the client.
@@ -62,9 +63,10 @@ impl LspConverter<'_> {
         let mut range = range;
         // The start of a line is the same in every unit.
         if self.from != self.to && (range.start.column, range.end.column) != (0, 0) {
-            let (from, to, open) = (self.from, self.to, self.open);
+            let (from, to) = (self.from, self.to);
+            let open = self.open.get(path).filter(|_| !self.from_disk);
             let text = self.texts.entry(path.clone()).or_insert_with(|| {
-                let text = open.get(path).map(|open| open.text.to_string()).or_else(|| read_text(path))?;
+                let text = open.map(|open| open.text.to_string()).or_else(|| read_text(path))?;
                 let lines = LineIndex::new(&text);
                 Some(Arc::new((text, lines)))
             });
@@ -85,7 +87,7 @@ impl LspConverter<'_> {
 
     pub(super) fn place(&mut self, uri: &DocUri, range: Range) -> Result<lsp::Location, ErrorBody> {
         let path = self.path(uri)?;
-        Ok(lsp::Location::new(Self::uri(&path)?, self.range(&path, range)?))
+        Ok(lsp::Location::new(self.uri(&path)?, self.range(&path, range)?))
     }
 
     /// A range of a file.
@@ -226,7 +228,8 @@ impl LspConverter<'_> {
                 DocumentChange::Edit(edit) => {
                     let path = self.path(&parse(&edit.text_document.uri)?)?;
                     self.edits(&path, edit.edits.iter_mut().map(|edit| &mut edit.range))?;
-                    let version = self.open.get(&path).and_then(|open| u32::try_from(open.version).ok());
+                    let open = self.open.get(&path).filter(|_| !self.from_disk);
+                    let version = open.and_then(|open| u32::try_from(open.version).ok());
                     edit.text_document.version = version;
                 }
                 DocumentChange::Operation(_) if !client.operations => {
@@ -238,7 +241,7 @@ impl LspConverter<'_> {
             }
         }
         let mut edit = edit.with_uris(|uri| {
-            let absolute = parse(uri).and_then(|uri| Ok(Self::uri(&self.path(&uri)?)?.as_str().to_owned()));
+            let absolute = parse(uri).and_then(|uri| Ok(self.uri(&self.path(&uri)?)?.as_str().to_owned()));
             absolute.unwrap_or_else(|error| {
                 failed = Some(error);
                 String::new()

@@ -12,7 +12,6 @@ mod requests;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::pin;
-use std::str::FromStr as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -31,7 +30,7 @@ use crate::model::request::{Guards, Scope};
 use crate::path::{AbsPath, FileUri};
 use crate::text::ColumnUnit;
 use convert::ClientEdits;
-use documents::{ClientDocument, OpenDocuments};
+use documents::{ClientDocument, ClientPaths, OpenDocuments};
 
 /// Error codes of JSON-RPC and of the protocol.
 mod codes {
@@ -62,23 +61,26 @@ pub struct LspWorkspace {
 }
 
 /// How serving ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Served {
     /// The client asked for it, or closed the connection.
     Ended,
     /// The client left without asking for a shutdown first, or sent what is not the protocol.
-    Failed,
+    Failed {
+        /// What the client did.
+        reason: String,
+    },
 }
 
 /// Serves a client on standard input and output. `open` opens the workspace, at the folder that the client names.
 pub async fn run(
-    open: impl FnOnce(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>,
+    open: impl Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>,
     interrupted: impl Future<Output = ()>,
 ) -> Served {
     let Connection { sender, mut receiver } = Connection::over(tokio::io::stdin(), tokio::io::stdout());
     let mut interrupted = pin!(interrupted);
     let mut session =
-        LspSession { open: Some(open), sender, server: None, running: BTreeMap::new(), is_shut_down: false };
+        LspSession { open, sender, server: None, running: BTreeMap::new(), is_shut_down: false };
     let (done, mut finished) = mpsc::unbounded_channel();
     let served = loop {
         tokio::select! {
@@ -89,10 +91,14 @@ pub async fn run(
                 None => break Served::Ended,
                 Some(Err(error)) => {
                     session.log(lsp::MessageType::ERROR, &format!("the connection ends: {error}"));
-                    break Served::Failed;
+                    break Served::Failed { reason: format!("the client's messages cannot be read: {error}") };
                 }
                 Some(Ok(Message::Notification(note))) if note.method == "exit" => {
-                    break if session.is_shut_down { Served::Ended } else { Served::Failed };
+                    if session.is_shut_down {
+                        break Served::Ended;
+                    }
+                    let reason = "the client sent `exit` without `shutdown`".to_owned();
+                    break Served::Failed { reason };
                 }
                 Some(Ok(Message::Notification(note))) => session.notified(&note),
                 Some(Ok(Message::Request(request))) => session.requested(request, &done),
@@ -111,7 +117,7 @@ pub async fn run(
 
 /// A connection from its first message to its last.
 struct LspSession<O> {
-    open: Option<O>,
+    open: O,
     sender: mpsc::UnboundedSender<Received>,
     /// `None` before `initialize`.
     server: Option<Arc<LspServer>>,
@@ -123,6 +129,7 @@ struct LspSession<O> {
 /// What the requests of a client share.
 struct LspServer {
     workspace: LspWorkspace,
+    paths: ClientPaths,
     /// Answers about text that is not saved.
     copy: UnsavedWorkspace,
     client: ClientSupport,
@@ -177,7 +184,7 @@ impl ClientSupport {
     }
 }
 
-impl<O: FnOnce(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
+impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
     fn send(&self, message: Message) {
         // A client that is gone needs no answer.
         let _ = self.sender.send(Ok(message));
@@ -233,12 +240,11 @@ impl<O: FnOnce(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O
         }
         let Some(server) = &self.server else { return };
         match server.notified(&note.method, params) {
-            Ok(None) => {}
-            Ok(Some(path)) if !server.client.pulls => {
+            Ok(true) if !server.client.pulls => {
                 let (server, open) = (server.clone(), server.documents().clone());
-                tokio::spawn(async move { server.publish(path, open).await });
+                tokio::spawn(async move { server.publish(open).await });
             }
-            Ok(Some(_)) => {}
+            Ok(_) => {}
             Err(message) => self.log(lsp::MessageType::ERROR, &format!("{}: {message}", note.method)),
         }
     }
@@ -254,10 +260,7 @@ impl<O: FnOnce(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O
             Some(Err(error)) => return Err(failed(codes::INVALID_PARAMS, &error.to_string())),
             None => None,
         };
-        let Some(open) = self.open.take() else {
-            return Err(failed(codes::INVALID_REQUEST, "`initialize` was sent before, and failed"));
-        };
-        let workspace = open(root).map_err(|error| of_body(&error))?;
+        let workspace = (self.open)(root.clone()).map_err(|error| of_body(&error))?;
         if let Some(ignored) = folders.get(1) {
             self.log(
                 lsp::MessageType::WARNING,
@@ -267,6 +270,7 @@ impl<O: FnOnce(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O
         let client = ClientSupport::new(&params.capabilities);
         self.server = Some(Arc::new(LspServer {
             copy: UnsavedWorkspace::new(workspace.engine.settings.clone()),
+            paths: ClientPaths::new(&workspace.engine.settings.root, root),
             workspace,
             client,
             documents: Mutex::default(),
@@ -329,79 +333,70 @@ impl LspServer {
         self.documents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Follows the open documents. Returns the one whose diagnostics may have changed.
-    fn notified(&self, method: &str, params: Value) -> Result<Option<AbsPath>, String> {
+    /// Follows the open documents. Returns whether their diagnostics may have changed.
+    fn notified(&self, method: &str, params: Value) -> Result<bool, String> {
         fn read<T: DeserializeOwned>(params: Value) -> Result<T, String> {
             serde_json::from_value(params).map_err(|error| error.to_string())
         }
         // Documents without a path, such as new ones that have no name yet, are in no workspace.
-        let path = |uri: &lsp::Uri| FileUri::parse_path(uri.as_str()).ok();
-        Ok(match method {
+        let path = |uri: &lsp::Uri| self.path_of(uri).ok();
+        match method {
             "textDocument/didOpen" => {
                 let opened: lsp::DidOpenTextDocumentParams = read(params)?;
-                let document = opened.text_document;
-                let path = path(&document.uri);
-                if let Some(path) = &path {
-                    let (version, text) = (document.version, document.text.into());
-                    self.documents().set(path.clone(), ClientDocument { version, text });
-                }
-                path
+                let lsp::TextDocumentItem { uri, version, text, .. } = opened.text_document;
+                let Some(path) = path(&uri) else { return Ok(false) };
+                self.documents().set(path, ClientDocument { uri, version, text: text.into() });
             }
             "textDocument/didChange" => {
                 let changed: lsp::DidChangeTextDocumentParams = read(params)?;
-                let Some(path) = path(&changed.text_document.uri) else { return Ok(None) };
+                let lsp::VersionedTextDocumentIdentifier { uri, version } = changed.text_document;
+                let Some(path) = path(&uri) else { return Ok(false) };
                 if changed.content_changes.iter().any(|change| change.range.is_some()) {
                     // The text of the client is not known any more.
                     self.documents().close(&path);
                     return Err(format!("{path}: the server asked for whole texts, not for changed ranges"));
                 }
-                let Some(change) = changed.content_changes.into_iter().next_back() else { return Ok(None) };
-                let version = changed.text_document.version;
-                self.documents().set(path.clone(), ClientDocument { version, text: change.text.into() });
-                Some(path)
+                let Some(change) = changed.content_changes.into_iter().next_back() else { return Ok(false) };
+                self.documents().set(path, ClientDocument { uri, version, text: change.text.into() });
             }
-            "textDocument/didSave" => {
-                let saved: lsp::DidSaveTextDocumentParams = read(params)?;
-                path(&saved.text_document.uri)
-            }
+            "textDocument/didSave" => {}
             "textDocument/didClose" => {
                 let closed: lsp::DidCloseTextDocumentParams = read(params)?;
-                if let Some(path) = path(&closed.text_document.uri) {
-                    self.documents().close(&path);
-                }
-                None
+                let Some(path) = path(&closed.text_document.uri) else { return Ok(false) };
+                self.documents().close(&path);
+                // The text that others see is that on the disk again.
             }
-            _ => None,
-        })
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     fn notify(&self, method: &str, params: Value) {
         let _ = self.sender.send(Ok(Message::notification(method, Some(params))));
     }
 
-    /// Sends the diagnostics of a document to a client that does not request them.
-    async fn publish(&self, path: AbsPath, open: OpenDocuments) {
-        let version = open.get(&path).map(|open| open.version);
-        // While a user types, only the last text is checked.
+    /// Sends the diagnostics of all open documents, which depend on each other, to a client that does not request them.
+    async fn publish(&self, open: OpenDocuments) {
+        // While a user types, only the last text is checked; newer text is followed by its own diagnostics.
+        let is_outdated = || *self.documents() != open;
         tokio::time::sleep(PUBLISH_DELAY).await;
-        if self.documents().get(&path).map(|open| open.version) != version {
-            return;
-        }
-        let found = self.diagnostics_of(&path, &open, pin!(std::future::pending())).await;
-        let Ok(uri) = lsp::Uri::from_str(FileUri::from_path(&path).as_str()) else { return };
-        // Newer text is followed by its own diagnostics.
-        if self.documents().get(&path).map(|open| open.version) != version {
-            return;
-        }
-        match found {
-            Ok(items) => {
-                let params = lsp::PublishDiagnosticsParams::new(uri, items, version);
-                self.notify("textDocument/publishDiagnostics", json!(params));
+        for path in open.paths() {
+            if is_outdated() {
+                return;
             }
-            Err(error) => {
-                let message = format!("no diagnostics for {path}: {}", error.message);
-                let params = lsp::LogMessageParams { typ: lsp::MessageType::ERROR, message };
-                self.notify("window/logMessage", json!(params));
+            let found = self.diagnostics_of(path, &open, pin!(std::future::pending())).await;
+            let Some(document) = open.get(path).filter(|_| !is_outdated()) else { return };
+            match found {
+                Ok(items) => {
+                    let version = Some(document.version);
+                    let params = lsp::PublishDiagnosticsParams::new(document.uri.clone(), items, version);
+                    self.notify("textDocument/publishDiagnostics", json!(params));
+                }
+                Err(error) => {
+                    let message = format!("no diagnostics for {path}: {}", error.message);
+                    let params = lsp::LogMessageParams { typ: lsp::MessageType::ERROR, message };
+                    self.notify("window/logMessage", json!(params));
+                }
             }
         }
     }

@@ -61,6 +61,13 @@ impl LspServer {
         Ok(answer)
     }
 
+    /// The path by which the engine knows a document. Blocking.
+    pub(super) fn path_of(&self, uri: &lsp::Uri) -> Result<AbsPath, ResponseError> {
+        let path = FileUri::parse_path(uri.as_str());
+        let path = path.map_err(|error| failed(codes::INVALID_PARAMS, &error.to_string()))?;
+        Ok(self.paths.real(&path))
+    }
+
     /// The unsaved texts among open documents.
     async fn unsaved(&self, open: &OpenDocuments) -> UnsavedTexts {
         if self.workspace.from_disk {
@@ -122,7 +129,8 @@ impl RequestHandler<'_> {
             methods::CodeActionResolveRequest::METHOD => self.resolve(read(params)?, canceled).await,
             methods::DocumentDiagnosticRequest::METHOD => {
                 let params: lsp::DocumentDiagnosticParams = read(params)?;
-                let items = self.diagnostics(&path_of(&params.text_document.uri)?, canceled).await?;
+                let items =
+                    self.diagnostics(&self.server.path_of(&params.text_document.uri)?, canceled).await?;
                 Ok(json!({"kind": "full", "items": items}))
             }
             _ => Err(failed(codes::METHOD_NOT_FOUND, &format!("{method} is not supported"))),
@@ -176,9 +184,14 @@ impl RequestHandler<'_> {
         request: Request,
         canceled: Canceled<'_>,
     ) -> Result<Option<(Bundle, Arc<Facts>)>, ResponseError> {
+        let has_position = request.selector.is_some();
         let bundle = self.run(request, canceled).await?;
+        // A position that is in no file, or in none that can be read, is an error.
+        let is_found = bundle.resolution.as_ref().is_some_and(|resolution| resolution.resolved.is_some());
         match (&bundle.error, &bundle.facts) {
-            (Some(error), _) if error.symbol == ErrorSymbol::NotFound => Ok(None),
+            (Some(error), _) if error.symbol == ErrorSymbol::NotFound && (is_found || !has_position) => {
+                Ok(None)
+            }
             (Some(error), _) => Err(of_body(error)),
             (None, facts) => {
                 let facts = facts.clone();
@@ -204,7 +217,7 @@ impl RequestHandler<'_> {
         cmd: Command,
         at: &lsp::TextDocumentPositionParams,
     ) -> Result<Request, ResponseError> {
-        let path = path_of(&at.text_document.uri)?;
+        let path = self.server.path_of(&at.text_document.uri)?;
         Ok(self.request(cmd, Some(self.cursor(DocUri::File(path), at.position))))
     }
 
@@ -230,13 +243,16 @@ impl RequestHandler<'_> {
             }
             false => None,
         };
-        static NONE: std::sync::OnceLock<OpenDocuments> = std::sync::OnceLock::new();
-        let open = match self.server.workspace.from_disk {
-            true => NONE.get_or_init(OpenDocuments::default),
-            false => self.open,
-        };
-        let (from, to) = (unit_of(bundle), self.server.client.unit);
-        LspConverter { root: &settings.root, outside, open, from, to, texts: BTreeMap::new() }
+        LspConverter {
+            root: &settings.root,
+            outside,
+            paths: &self.server.paths,
+            open: self.open,
+            from_disk: self.server.workspace.from_disk,
+            from: unit_of(bundle),
+            to: self.server.client.unit,
+            texts: BTreeMap::new(),
+        }
     }
 
     async fn places(&self, cmd: Command, params: Value, canceled: Canceled<'_>) -> LspOutcome {
@@ -319,7 +335,7 @@ impl RequestHandler<'_> {
             return Ok(Value::Null);
         };
         let Some(hover) = &facts.hover else { return Ok(Value::Null) };
-        let path = path_of(&at.text_document.uri)?;
+        let path = self.server.path_of(&at.text_document.uri)?;
         let mut converter = self.converter(&bundle).await;
         let range = hover.range.map(|range| converter.range_in(&DocUri::File(path), range)).transpose();
         let value = hover.markdown.clone();
@@ -330,7 +346,7 @@ impl RequestHandler<'_> {
 
     async fn outline(&self, params: lsp::DocumentSymbolParams, canceled: Canceled<'_>) -> LspOutcome {
         let mut request = self.request(Command::Symbols, None);
-        request.options.paths = vec![self.workspace_path(&path_of(&params.text_document.uri)?)?];
+        request.options.paths = vec![self.workspace_path(&self.server.path_of(&params.text_document.uri)?)?];
         let (bundle, facts) = self.facts(request, canceled).await?;
         let symbols = facts.symbols.as_deref().unwrap_or_default();
         let mut converter = self.converter(&bundle).await;
@@ -408,7 +424,7 @@ impl RequestHandler<'_> {
     }
 
     async fn actions(&self, params: lsp::CodeActionParams, mut canceled: Canceled<'_>) -> LspOutcome {
-        let path = path_of(&params.text_document.uri)?;
+        let path = self.server.path_of(&params.text_document.uri)?;
         let mut found = Vec::new();
         let mut only = params.context.only.unwrap_or_default();
         only.sort_by(|one, other| one.as_str().cmp(other.as_str()));
@@ -453,7 +469,7 @@ impl RequestHandler<'_> {
 
     async fn resolve(&self, action: lsp::CodeAction, canceled: Canceled<'_>) -> LspOutcome {
         let data: ActionData = read(action.data.clone().unwrap_or_default())?;
-        let mut request = self.range_request(path_of(&data.uri)?, data.range);
+        let mut request = self.range_request(self.server.path_of(&data.uri)?, data.range);
         (request.options.action_kind, request.options.run) = (data.kind, Some(data.number.to_string()));
         let bundle = self.run(request.clone(), canceled).await?;
         let titles = bundle.facts.as_ref().and_then(|facts| facts.actions.as_ref());
@@ -499,10 +515,6 @@ struct ActionData {
     kind: Option<String>,
     number: u32,
     title: String,
-}
-
-fn path_of(uri: &lsp::Uri) -> Result<AbsPath, ResponseError> {
-    FileUri::parse_path(uri.as_str()).map_err(|error| failed(codes::INVALID_PARAMS, &error.to_string()))
 }
 
 /// Says what is missing from an answer.

@@ -1,0 +1,129 @@
+//! What a client has open, and how it spells it.
+
+use serde_json::json;
+
+use super::{connect, everything, open, places, result, uri, with};
+use crate::support::{Project, TestEnv};
+
+/// The edits of a document as `line:column`, 1-based, and the new text.
+fn edits_of(edit: &serde_json::Value, document: &str) -> Vec<String> {
+    let changes = edit["documentChanges"].as_array().unwrap_or_else(|| panic!("{edit}"));
+    let change = changes.iter().find(|change| change["textDocument"]["uri"] == document);
+    let change = change.unwrap_or_else(|| panic!("{document}: {edit}"));
+    let one = |edit: &serde_json::Value| {
+        let start = &edit["range"]["start"];
+        let line = start["line"].as_u64().unwrap() + 1;
+        let column = start["character"].as_u64().unwrap() + 1;
+        format!("{line}:{column} {}", edit["newText"].as_str().unwrap())
+    };
+    let mut edits: Vec<String> = change["edits"].as_array().unwrap().iter().map(one).collect();
+    edits.sort();
+    edits
+}
+
+const TWO_FILES: &str = "\
+//- /ws/pkg/a.py
+def f(x: int) -> int:
+    return x
+//- /ws/pkg/b.py
+from pkg.a import f
+print(f(1))
+";
+
+/// A client may reach the workspace, and a document, through symbolic links. Its text counts, and it is told of its own spelling.
+#[cfg(unix)]
+#[test]
+fn a_workspace_behind_a_link() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(TWO_FILES));
+        let folder = env.cwd.canonicalize().unwrap();
+        std::os::unix::fs::symlink(folder.join("ws"), folder.join("link")).unwrap();
+        std::os::unix::fs::symlink(folder.join("ws/pkg/b.py"), folder.join("b_link.py")).unwrap();
+        let link = format!("file://{}/link", folder.display());
+        let mut client = crate::support::RpcClient::start(&env, &["lsp"], crate::support::Framing::Headers);
+        let params = json!({"processId": null, "rootUri": link, "capabilities": everything()});
+        assert!(client.request("initialize", params).get("error").is_none());
+        let rename_at = |uri: &str, line: u32, character: u32| json!({"textDocument": {"uri": uri}, "position": {"line": line, "character": character}, "newName": "g"});
+        for spelled in [format!("{link}/pkg/b.py"), format!("file://{}/b_link.py", folder.display())] {
+            let text = "from pkg.a import f\n\nprint(len([]), f(f(2)))\n";
+            let document = json!({"uri": spelled, "languageId": "python", "version": 7, "text": text});
+            client.notify("textDocument/didOpen", json!({"textDocument": document}));
+            let edit = result(&mut client, "textDocument/rename", rename_at(&spelled, 2, 15));
+            assert_eq!(edits_of(&edit, &spelled), ["1:19 g", "3:16 g", "3:18 g"], "{edit}");
+            assert_eq!(edits_of(&edit, &format!("{link}/pkg/a.py")), ["1:5 g"], "{edit}");
+            let report =
+                result(&mut client, "textDocument/diagnostic", json!({"textDocument": {"uri": spelled}}));
+            assert_eq!(report["items"], json!([]));
+            client.notify("textDocument/didClose", json!({"textDocument": {"uri": spelled}}));
+        }
+        // Through another link, and with the text of the disk again.
+        let spelled = format!("file://{}/b_link.py", folder.display());
+        let here = json!({"textDocument": {"uri": spelled}, "position": {"line": 1, "character": 6},
+            "context": {"includeDeclaration": true}});
+        let found = result(&mut client, "textDocument/references", here);
+        assert_eq!(places(&found), ["a.py:1:5", "b.py:1:19", "b.py:2:7"]);
+        assert!(found[0]["uri"].as_str().unwrap().starts_with(&link), "{found}");
+        assert_eq!(client.finish().0, Some(0));
+    }
+}
+
+/// A client that does not show a byte order mark counts columns without it.
+#[test]
+fn a_client_that_leaves_out_the_byte_order_mark() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse("//- /a.py\ndef f(x: int) -> int:\n    return x\n"));
+        let text = "from a import f, f as h\nprint(f(1))\n";
+        env.write("b.py", &format!("\u{feff}{text}"));
+        let mut client = connect(&env, &[], everything());
+        open(&mut client, &env, "b.py", text);
+        let b = uri(&env, "b.py");
+        let here = json!({"textDocument": {"uri": b}, "position": {"line": 0, "character": 14}});
+        let edit = result(&mut client, "textDocument/rename", with(here.clone(), json!({"newName": "g"})));
+        assert_eq!(edits_of(&edit, &b), ["1:15 g", "1:18 g", "2:7 g"], "{edit}");
+        assert_eq!(places(&result(&mut client, "textDocument/definition", here)), ["a.py:1:5"]);
+    }
+}
+
+/// What one document says about another has to follow that one.
+#[test]
+fn diagnostics_of_other_open_documents_are_pushed_again() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "//- /a.py\ndef f(x: int) -> int:\n    return x\n//- /b.py\nfrom a import f\nf(1)\n",
+        ));
+        let mut client = connect(&env, &[], json!({}));
+        let pushed = |client: &mut crate::support::RpcClient, wanted: usize| {
+            let mut found = std::collections::BTreeMap::new();
+            while found.len() < 2 || found.get("b.py") != Some(&wanted) {
+                let message = client.message().unwrap();
+                assert_eq!(message["method"], "textDocument/publishDiagnostics", "{message}");
+                let name = message["params"]["uri"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+                found.insert(name, message["params"]["diagnostics"].as_array().unwrap().len());
+            }
+        };
+        for name in ["a.py", "b.py"] {
+            let text = std::fs::read_to_string(env.file(name)).unwrap();
+            open(&mut client, &env, name, &text);
+        }
+        pushed(&mut client, 0);
+        let text = "def f(x: str) -> str:\n    return x\n";
+        let change = json!({"textDocument": {"uri": uri(&env, "a.py"), "version": 2}, "contentChanges": [{"text": text}]});
+        client.notify("textDocument/didChange", change);
+        pushed(&mut client, 1);
+    }
+}
+
+/// Nothing at a position is an answer; a position that is in no file is a mistake of the client.
+#[test]
+fn a_position_in_no_file_is_an_error() {
+    let env = TestEnv::ty(&Project::parse("//- /a.py\nx = 1\nif x:\n    pass\n"));
+    let mut client = connect(&env, &[], everything());
+    let at = |name: &str, line: u32| json!({"textDocument": {"uri": uri(&env, name)}, "position": {"line": line, "character": 0}});
+    for method in ["textDocument/definition", "textDocument/hover", "textDocument/prepareRename"] {
+        assert!(result(&mut client, method, at("a.py", 1)).is_null(), "{method}");
+        for (name, line) in [("a.py", 900), ("none.py", 0)] {
+            let answer = client.request(method, at(name, line));
+            assert_eq!(answer["error"]["code"], -32803, "{method} {name}: {answer}");
+        }
+    }
+}
