@@ -68,7 +68,13 @@ class Answer(Generic[T]):
 
 def selector_of(selector: Selector) -> Union[str, Mapping[str, Any]]:
     """A selector as a batch line has it."""
-    return selector if isinstance(selector, (str, Mapping)) else selector.at
+    if isinstance(selector, (str, Mapping)):
+        return selector
+    at = getattr(selector, "at", None)
+    if not isinstance(at, str):
+        kind = type(selector).__name__
+        raise TypeError(f"a selector is a text, its JSON form or a part of an answer, not {kind}; files go to `paths`")
+    return at
 
 
 def fact(name: str) -> Callable[[Bundle], Any]:

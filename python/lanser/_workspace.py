@@ -43,8 +43,8 @@ class Connection:
         env: Optional[Mapping[str, str]] = None,
     ) -> None:
         """`path` is the folder of the workspace. The other arguments are the options of `lanser batch` of the same names; what is
-        not given is taken from the environment and the configuration files. `program` is another `lanser` than that of this
-        package, and `env` are the environment variables of the process.
+        not given is taken from the environment and the configuration files. `timeout` is that of requests without one of their
+        own. `program` is another `lanser` than that of this package, and `env` are the environment variables of the process.
         """
         self._root = os.path.abspath(os.fspath(path))
         self._program = None if program is None else os.fspath(program)
@@ -52,7 +52,6 @@ class Connection:
         for name, value in [
             ("--server", server),
             ("--python", None if python is None else os.path.abspath(os.fspath(python))),
-            ("--timeout", None if timeout is None else str(_seconds(timeout))),
             ("--scope", scope),
             ("--index-io", index_io),
             ("--concurrency", None if concurrency is None else str(concurrency)),
@@ -87,12 +86,13 @@ class Connection:
             line["selector"] = selector_of(selector)
         if new_name is not None:
             line["newName"] = new_name
-        if timeout is not None:
-            line["timeout"] = _seconds(timeout)
+        within = self._default_timeout if timeout is None else timeout
+        if within is not None:
+            line["timeout"] = _seconds(within)
         given = {name: value for name, value in (options or {}).items() if value not in (None, False, [], {})}
         if given:
             line["options"] = given
-        return self._running().submit(line, self._default_timeout if timeout is None else timeout)
+        return self._running().submit(line, within)
 
     def _running(self) -> BatchProcess:
         with self._lock:

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::completeness::{self, UsedIn};
 use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
-use super::occurrences::{Evidence, Named, explain, offset_of};
+use super::occurrences::{Evidence, Named, Token, UnresolvedToken, explain, offset_of};
 use super::positions::{no_result, position};
 use super::references;
 use crate::bundle::order::sort;
@@ -20,10 +20,17 @@ use crate::model::facts::{
 use crate::model::request::Direction;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
-use crate::python::outline::Span;
+use crate::python::occurrences::OccurrenceKind;
+use crate::python::outline::{DefinitionKind, Span};
 use crate::python::usage::{TokenUse, Usage};
 use crate::text::{Position, Range};
 use crate::workspace::files::Document;
+
+/// Why a use of a function may be a call that is not known: what gets the value may call it.
+const USED_AS_VALUE: &str = "used as a value, which may be called";
+
+/// Why a use of a property is no known call: the server lists only calls that are written as such.
+const READ_AS_PROPERTY: &str = "a property, called where it is read";
 
 /// Answers `calls`.
 pub(super) async fn calls(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
@@ -55,7 +62,7 @@ pub(super) async fn calls(cx: &RequestContext<'_>) -> Result<HandlerOutput, Fail
         cx.settings.progress.step(&format!("calls of {}", item.name));
         let edges = match direction {
             Direction::Incoming => {
-                let called = incoming(cx, &item).await?;
+                let called = incoming(cx, &functions, &item).await?;
                 completeness = Some(worse_of(completeness, called.verdict));
                 is_late |= called.is_late;
                 if depth == 1 {
@@ -188,6 +195,13 @@ impl Functions<'_> {
         merged
     }
 
+    /// Whether an item is called where it is read.
+    fn is_property(&self, cx: &RequestContext<'_>, item: &LspCallItem) -> bool {
+        let place = LspLocation { path: item.path.clone(), range: item.selection_range };
+        let defined = offset_of(cx, &place).and_then(|(document, at)| self.0.defined_at(&document.path, at));
+        defined.is_some_and(|defined| defined.kind == DefinitionKind::Property)
+    }
+
     /// The qualified name of the class around an item.
     fn class_of(&self, cx: &RequestContext<'_>, item: &LspCallItem) -> Option<String> {
         let place = LspLocation { path: item.path.clone(), range: item.selection_range };
@@ -206,8 +220,41 @@ struct Called {
     is_late: bool,
 }
 
+/// What is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Callable {
+    Function,
+    Property,
+    Class,
+}
+
+impl Callable {
+    /// Why a use that is not written as a call may be one.
+    fn may_be_called(
+        self,
+        used: &TokenUse,
+        is_attribute: bool,
+        is_followed: impl Fn(&Span) -> bool,
+    ) -> Option<&'static str> {
+        match (self, used) {
+            (Self::Property, _) if is_attribute => Some(READ_AS_PROPERTY),
+            (Self::Function, TokenUse::Passed) => Some(USED_AS_VALUE),
+            // Uses of another name for it are among the known references.
+            (Self::Function, TokenUse::Assigned(targets)) if !targets.iter().any(is_followed) => {
+                Some(USED_AS_VALUE)
+            }
+            // What gets a class may make an instance of it; mostly it does not: `isinstance(x, C)`, `except C`.
+            _ => None,
+        }
+    }
+}
+
 /// The calls of an item: those that the server reports, and the calls among the other known references.
-async fn incoming(cx: &RequestContext<'_>, item: &LspCallItem) -> Result<Called, Failure> {
+async fn incoming(
+    cx: &RequestContext<'_>,
+    functions: &Functions<'_>,
+    item: &LspCallItem,
+) -> Result<Called, Failure> {
     let requests = cx.requests();
     let mut searched =
         completeness::open_files_with_names(cx, &[&item.name], &[&item.path], UsedIn::AnyFile)?;
@@ -226,6 +273,24 @@ async fn incoming(cx: &RequestContext<'_>, item: &LspCallItem) -> Result<Called,
     explained
         .unresolved
         .retain(|one| !one.token.kind.is_token() || one.token.syntax().used == TokenUse::Called);
+    let callable = match item.kind.name() {
+        "class" => Callable::Class,
+        _ if functions.is_property(cx, item) => Callable::Property,
+        _ => Callable::Function,
+    };
+    if callable == Callable::Function {
+        // Pyright claims calls of what is only passed or assigned, ty does not.
+        for CallEdge { edge, .. } in &mut edges {
+            let path = &edge.item.path;
+            edge.ranges.retain(|range| {
+                let place = LspLocation { path: path.clone(), range: *range };
+                let at = offset_of(cx, &place);
+                let used = at.map(|(document, at)| Usage::of(&document.text).of_token(at));
+                !matches!(used, Some(TokenUse::Passed | TokenUse::Assigned(_)))
+            });
+        }
+        edges.retain(|edge| !edge.edge.ranges.is_empty());
+    }
     let mut known: BTreeSet<(AbsPath, Position)> = BTreeSet::new();
     for CallEdge { edge, .. } in &edges {
         known.extend(edge.ranges.iter().map(|range| (edge.item.path.clone(), range.start)));
@@ -236,7 +301,19 @@ async fn incoming(cx: &RequestContext<'_>, item: &LspCallItem) -> Result<Called,
         }
         let Some((document, offset)) = offset_of(cx, place) else { continue };
         let usage = Usage::of(&document.text);
-        if usage.of_token(offset) != TokenUse::Called {
+        let used = usage.of_token(offset);
+        if used != TokenUse::Called {
+            let is_followed = |target: &Span| {
+                let range = document.lines.range(&document.text, target.clone(), cx.locations.server_unit);
+                explained.references.contains_key(&LspLocation { path: place.path.clone(), range })
+            };
+            let is_attribute = usage.receiver(offset).is_some();
+            if let Some(reason) = callable.may_be_called(&used, is_attribute, is_followed) {
+                let kind = if is_attribute { OccurrenceKind::Attribute } else { OccurrenceKind::Identifier };
+                let end = document.lines.offset(&document.text, place.range.end, cx.locations.server_unit);
+                let token = Token::new(document.clone(), offset..end.unwrap_or(offset), kind);
+                explained.unresolved.push(UnresolvedToken::new(token, reason.to_owned()));
+            }
             continue;
         }
         let caller = caller(cx, &document, usage.enclosing_functions(offset)).await?;
@@ -254,6 +331,7 @@ async fn incoming(cx: &RequestContext<'_>, item: &LspCallItem) -> Result<Called,
     cx.require_fresh_outside_workspace(edges.iter().map(|edge| &edge.edge.item.path))?;
     edges.sort_by_key(|edge| item_key(&edge.edge.item));
     let mut verdict = completeness::verdict(cx, &searched, &explained);
+    sort(&mut verdict.unresolved.items);
     verdict.explained = None;
     let overrides = references::overrides(cx, &explained);
     Ok(Called { edges, overrides, verdict, is_late: explained.is_late })

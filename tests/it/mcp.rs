@@ -169,6 +169,15 @@ fn long_answers_are_cut_and_the_bundle_is_a_resource() {
     let cursor = &limited["structuredContent"]["limits"]["cursor"];
     let next = call(&mut client, "refs", json!({"selector": "m.f", "limit": 2, "cursor": cursor}));
     assert_eq!(next["structuredContent"]["facts"]["references"][0]["at"], "m.py@L3:C1", "{next}");
+    // Lists in lists, and what the schema says about errors.
+    let unknown = "def g(x): x.run()\n".repeat(250);
+    env.write("n.py", format!("class C:\n    def run(self): ...\n{unknown}"));
+    let result = call(&mut client, "refs", json!({"selector": "n.C.run"}));
+    assert_eq!(
+        result["structuredContent"]["omitted"],
+        json!({"completeness.unresolved.items": 50}),
+        "{result}"
+    );
     for uri in ["lanser://bundles/sha256:00", "lanser://bundles/../../etc/passwd", "file:///etc/passwd"] {
         let refused = client.request("resources/read", json!({"uri": uri}));
         assert!(refused["error"]["code"].is_number(), "{uri}: {refused}");

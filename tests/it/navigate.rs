@@ -679,3 +679,59 @@ class Child(Base):
         assert!(text.contains("[override in Child]"), "{text}");
     }
 }
+
+/// What gets a function as a value may call it, and a property is called where it is read.
+#[test]
+fn callers_of_functions_that_are_used_as_values() {
+    let project = Project::parse(
+        "\
+//- /m.py
+from collections.abc import Callable
+class View:
+    def show(self) -> int: return 1
+    @property
+    def size(self) -> int: return 2
+    def quiet(self) -> int: return 3
+def ensure(f: Callable[[], int]) -> int: return f()
+def go(v: View) -> object:
+    v.quiet()
+    again = v.quiet
+    again()
+    print(v.size)
+    hooks: dict[str, object] = {}; hooks['k'] = v.show
+    return [v.show(), ensure(v.show), [v.show]]
+class Point: ...
+def make(x: object) -> object: return isinstance(x, Point), Point()
+",
+    );
+    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        let found = |selector: &str| {
+            let bundle = env.lanser(["calls", selector, "--incoming", "--json"]).answer();
+            let calls = bundle["facts"]["calls"].as_array().unwrap();
+            let sites = calls.iter().flat_map(|call| call["sites"].as_array().unwrap());
+            let at = |item: &Value| item["at"].as_str().unwrap().replace("m.py@", "");
+            let stated = &bundle["facts"]["completeness"];
+            let items = stated["unresolved"]["items"].as_array().unwrap();
+            let unresolved =
+                items.iter().map(|item| format!("{}: {}", at(item), item["reason"].as_str().unwrap()));
+            (
+                sites.map(at).collect::<Vec<_>>(),
+                unresolved.collect::<Vec<_>>(),
+                stated["status"] == "complete",
+            )
+        };
+        let value = |at: &str| format!("{at}: used as a value, which may be called");
+        assert_eq!(
+            found("py://m#View.show"),
+            (vec!["L14:C15".into()], vec![value("L13:C51"), value("L14:C32"), value("L14:C42")], false)
+        );
+        let (sites, unresolved, is_complete) = found("py://m#View.size");
+        let read = "L12:C13: a property, called where it is read".to_owned();
+        assert!(
+            sites == ["L12:C13"] && is_complete || unresolved == [read] && !is_complete,
+            "{sites:?} {unresolved:?}"
+        );
+        assert_eq!(found("py://m#View.quiet"), (vec!["L9:C7".into(), "L11:C5".into()], vec![], true));
+        assert_eq!(found("py://m#Point"), (vec!["L16:C61".into()], vec![], true));
+    }
+}

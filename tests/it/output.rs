@@ -89,7 +89,8 @@ fn other_answers_as_text() {
     src/shop/till.py:9:21  in pay: return discount(price_of(book), 5)  [depth 2: calls price_of]
     tests/test_prices.py:5:12  in test_price_of_a_book: assert price_of(Book("x", 2.0)) == 2.0  [depth 2: calls price_of]
     src/shop/items.py:25:9  def gross(self) -> float:  [override in Book]
-    6 callers, 1 override, complete
+    src/shop/till.py:17:30  HANDLERS = {"price_of": shop.price_of}  [unresolved: used as a value, which may be called]
+    6 callers, 1 override, 1 unresolved (used as a value, which may be called): not complete
     "#);
     assert_snapshot!(text(&["calls", "py://shop.till#bill", "--incoming"]), @"0 callers, complete");
     assert_snapshot!(text(&["diag"]), @r#"

@@ -94,6 +94,8 @@ enum PatternSymbol {
 fn advice(symbol: &PatternSymbol) -> String {
     let (PatternSymbol::Definition(name) | PatternSymbol::CallOf(name) | PatternSymbol::Name(name)) = symbol;
     let quoted = shell_quote(name);
+    // The search is for names, not for qualified ones.
+    let last = shell_quote(name.rsplit('.').next().unwrap_or(name));
     let first = match symbol {
         PatternSymbol::Definition(_) => {
             format!("`lanser def {quoted}` shows the definition, `lanser refs {quoted}` every use")
@@ -107,7 +109,7 @@ fn advice(symbol: &PatternSymbol) -> String {
     };
     format!(
         "`{name}` looks like a Python symbol: {first}, by types instead of text, and says whether the list is complete. If the name \
-         is not unique: `lanser symbols --query {quoted}`."
+         is not unique: `lanser symbols --query {last}`."
     )
 }
 

@@ -161,7 +161,10 @@ impl BatchRun<'_> {
                 Job::Request(parsed) => {
                     let ParsedRequest { timeout, request } = *parsed;
                     let settings = &self.engine.settings;
-                    let engine = self.engine.for_caller(settings.timeout, settings.verbose, progress);
+                    // A request may have more time than others.
+                    let within =
+                        timeout.map_or(settings.timeout, |seconds| Duration::from_secs(seconds.into()));
+                    let engine = self.engine.for_caller(within, settings.verbose, progress);
                     self.tasks.spawn(answer(engine, request, timeout, cancelled))
                 }
                 Job::Score(parsed) => {

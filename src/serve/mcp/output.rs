@@ -30,12 +30,10 @@ pub(super) fn facts(bundle: &Bundle) -> (Value, bool) {
     if let Some(Value::Object(edits)) = whole.get_mut("edits") {
         // It repeats the files, their diffs and the checks in a form that only editors apply.
         edits.remove("workspaceEdit");
-        cut(edits, &mut omitted);
     }
-    if let Some(Value::Object(facts)) = whole.get_mut("facts") {
-        cut(facts, &mut omitted);
-        if let Some(Value::Object(diagnostics)) = facts.get_mut("diagnostics") {
-            cut(diagnostics, &mut omitted);
+    for part in ["edits", "facts", "warnings"] {
+        if let Some(value) = whole.get_mut(part) {
+            cut(if part == "warnings" { part } else { "" }, value, &mut omitted);
         }
     }
     if !limits.is_null() {
@@ -48,15 +46,25 @@ pub(super) fn facts(bundle: &Bundle) -> (Value, bool) {
     (Value::Object(whole), is_cut)
 }
 
-/// Cuts the lists of an object and notes how many items each loses.
-fn cut(members: &mut Map<String, Value>, omitted: &mut Map<String, Value>) {
-    for (name, value) in members {
-        if let Value::Array(items) = value
-            && items.len() > MAX_ITEMS
-        {
-            omitted.insert(name.clone(), (items.len() - MAX_ITEMS).into());
-            items.truncate(MAX_ITEMS);
+/// Cuts the lists in a value, and notes how many items each loses; `at` is the path of the value's members, such as
+/// `completeness.unresolved.items`.
+fn cut(at: &str, value: &mut Value, omitted: &mut Map<String, Value>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                let at = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
+                cut(&at, value, omitted);
+            }
         }
+        Value::Array(items) => {
+            if let Some(beyond) = items.len().checked_sub(MAX_ITEMS).filter(|beyond| *beyond > 0) {
+                let before = omitted.get(at).and_then(Value::as_u64).unwrap_or_default();
+                omitted.insert(at.to_owned(), (before + beyond as u64).into());
+                items.truncate(MAX_ITEMS);
+            }
+            items.iter_mut().for_each(|item| cut(at, item, omitted));
+        }
+        _ => {}
     }
 }
 
@@ -103,7 +111,7 @@ pub(super) fn schema(command: Command) -> Map<String, Value> {
     if let Some(error) = definitions.get_mut("ErrorBody").map(|error| &mut error["properties"]) {
         // The schema of bundles lists all symbols and forms of the data, which take more than everything else.
         error["symbol"] = json!({"type": "string"});
-        error["data"] = json!({"type": "object"});
+        error["data"] = json!({"type": ["object", "null"]});
     }
     let mut schema = Map::new();
     schema.insert("type".to_owned(), "object".into());
@@ -195,6 +203,8 @@ fn without_descriptions(schema: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bundle::seal::{BundleDraft, seal};
+    use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 
     #[test]
     fn every_schema_is_closed_and_small() {
@@ -210,14 +220,41 @@ mod tests {
 
     #[test]
     fn long_lists_are_cut() {
-        let mut members = Map::from_iter([
-            ("many".to_owned(), json!(vec![1; MAX_ITEMS + 3])),
-            ("few".to_owned(), json!(vec![1; MAX_ITEMS])),
-        ]);
+        let many = || json!(vec![1; MAX_ITEMS + 3]);
+        let mut facts = json!({
+            "many": many(),
+            "few": vec![1; MAX_ITEMS],
+            "completeness": {"unresolved": {"items": many()}},
+            "calls": [{"ranges": many()}, {"ranges": [1]}, {"ranges": many()}],
+        });
         let mut omitted = Map::new();
-        cut(&mut members, &mut omitted);
-        assert_eq!(Value::Object(omitted), json!({"many": 3}));
-        assert_eq!(members["many"].as_array().map(Vec::len), Some(MAX_ITEMS));
-        assert_eq!(members["few"].as_array().map(Vec::len), Some(MAX_ITEMS));
+        cut("", &mut facts, &mut omitted);
+        let expected = json!({"many": 3, "completeness.unresolved.items": 3, "calls.ranges": 6});
+        assert_eq!(Value::Object(omitted), expected);
+        let length = |at: &str| facts.pointer(at).and_then(Value::as_array).map(Vec::len);
+        for at in ["/many", "/few", "/completeness/unresolved/items", "/calls/0/ranges", "/calls/2/ranges"] {
+            assert_eq!(length(at), Some(MAX_ITEMS), "{at}");
+        }
+        assert_eq!(length("/calls/1/ranges"), Some(1));
+    }
+
+    /// Clients refuse what does not fit the schema, errors included.
+    #[test]
+    fn every_error_fits_the_schema() {
+        for command in Command::ALL {
+            let validator = jsonschema::validator_for(&Value::Object(schema(command))).unwrap();
+            for symbol in ErrorSymbol::ALL {
+                let plain = ErrorBody::new(symbol, "what failed");
+                let data = ErrorData::Files { paths: vec!["a.py".to_owned()] };
+                let with_data = plain.clone().hint("what next").data(data);
+                for error in [plain, with_data] {
+                    let (answer, _) = facts(&seal(BundleDraft::failed(None, error)).unwrap());
+                    assert_eq!(answer["error"]["symbol"], symbol.as_str());
+                    let found: Vec<_> =
+                        validator.iter_errors(&answer).map(|found| found.to_string()).collect();
+                    assert_eq!(found, Vec::<String>::new(), "{command:?} {symbol:?}");
+                }
+            }
+        }
     }
 }

@@ -73,7 +73,7 @@ fn a_client_that_leaves_out_the_byte_order_mark() {
     for server in [TestEnv::pyright, TestEnv::ty] {
         let env = server(&Project::parse("//- /a.py\ndef f(x: int) -> int:\n    return x\n"));
         let text = "from a import f, f as h\nprint(f(1))\n";
-        env.write("b.py", &format!("\u{feff}{text}"));
+        env.write("b.py", format!("\u{feff}{text}"));
         let mut client = connect(&env, &[], everything());
         open(&mut client, &env, "b.py", text);
         let b = uri(&env, "b.py");
