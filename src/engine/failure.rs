@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::bundle::page::CursorError;
 use crate::bundle::portable::PathMap;
-use crate::lsp::error::LspError;
+use crate::lsp::error::{INTERNAL_ERROR, LspError};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::toolchain::Unavailable;
 
@@ -153,9 +153,12 @@ fn server_error(error: &LspError, paths: &PathMap) -> ErrorBody {
         }
         LspError::Cancelled => body(ErrorSymbol::RequestCancelled),
         LspError::ContentModified { .. } => body(ErrorSymbol::ContentModified),
+        // The server failed, which says nothing about the code.
+        LspError::Server { code: INTERNAL_ERROR, .. } => body(ErrorSymbol::LsCrash)
+            .hint("the server is still running, and failed at this request; `--server` chooses another one"),
         // The server is still running and would return the same error again.
         LspError::Server { .. } => body(ErrorSymbol::NotFound)
-            .hint("the server failed at this location; try another location, or --server basedpyright"),
+            .hint("the server refused the request at this location; `--server` chooses another one"),
         LspError::Encoding(_) => body(ErrorSymbol::IndexingMismatch),
         LspError::NotOpen(_) => body(ErrorSymbol::Internal),
     }

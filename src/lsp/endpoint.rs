@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::cancellation::CancellationFolder;
 use super::codec::CodecError;
 use super::connection::Received;
-use super::error::LspError;
+use super::error::{INTERNAL_ERROR, LspError};
 use super::jsonrpc::{Message, Notification, Params, RawResult, ResponseError, RpcId, RpcRequest};
 use super::pending::{PendingRequests, RequestOutcome, ResponseMatch};
 use super::process::ProcessWatch;
@@ -27,9 +27,6 @@ use crate::model::server::ServerKind;
 /// The delay before the first retry of a request that the server abandoned; it doubles with each further one, up to the longest.
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(20);
 const LONGEST_RETRY_DELAY: Duration = Duration::from_millis(320);
-
-/// JSON-RPC's code of an internal error.
-const INTERNAL_ERROR: i64 = -32603;
 
 /// How long the process may take to exit after the end of the stream before the server counts as alive.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);

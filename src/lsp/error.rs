@@ -8,6 +8,9 @@ use super::process::ProcessExit;
 use super::server_requests::METHOD_NOT_FOUND;
 use crate::path::AbsPath;
 
+/// JSON-RPC's code of an internal error.
+pub const INTERNAL_ERROR: i64 = -32603;
+
 /// Why a request, or the whole connection, failed. Cloned to every waiting request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LspError {

@@ -199,6 +199,20 @@ fn code_65_a_dying_server_is_restarted_and_its_stderr_is_reported() {
     }
 }
 
+/// That a server failed says nothing about the code; that it refuses a request does.
+#[test]
+fn code_65_a_failing_request() {
+    let project = project();
+    let at = project.at(0);
+    for (code, exit, symbol) in [(-32603, 65, "E/LS_CRASH"), (-32602, 3, "E/NOT_FOUND")] {
+        let env = TestEnv::with(&project);
+        let server = FakeServer::new(&env, &Behavior::good().fails_on("textDocument/hover", code));
+        let args = ["hover", &at, "--server-command", server.command()];
+        let (said, _) = fails(&env, &args, exit, symbol, Duration::from_secs(15));
+        assert!(said.contains("out of cheese") && said.contains("hint: "), "{said}");
+    }
+}
+
 #[test]
 fn code_65_garbage_and_a_closed_pipe() {
     let project = project();

@@ -7,7 +7,7 @@ use super::Repository;
 use crate::support::Project;
 
 fn repository() -> Repository {
-    Repository::new(&Project::parse(
+    Repository::with_ty(&Project::parse(
         "//- /a.py\nfrom sub.b import old\nprint(old)\n//- /sub/__init__.py\n//- /sub/b.py\nold = 1\n",
     ))
 }
@@ -79,7 +79,7 @@ fn missing_and_changed_files_are_reported() {
 
 #[test]
 fn ten_thousand_files_are_one_transaction() {
-    let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n"));
+    let repository = Repository::with_ty(&Project::parse("//- /a.py\nx = 1\n"));
     let name = |n: usize| format!("data/{}/{n}.txt", n % 100);
     let zero = json!({"line": 0, "character": 0});
     let edit = json!([{"range": {"start": zero, "end": zero}, "newText": "new\n"}]);

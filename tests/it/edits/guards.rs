@@ -32,7 +32,7 @@ fn append(uri: &str, line: u32, text: &str) -> String {
 
 #[test]
 fn a_plan_that_failed_stays_failed() {
-    let shop = Repository::shop();
+    let shop = Repository::shop_with_ty();
     let plan = shop.plan(&["rename", "py://shop.stock#Stock.add", "color"]);
     assert!(failed(&plan).contains(&"collision".to_owned()), "{plan}");
     let before = shop.tree();
@@ -72,7 +72,7 @@ fn a_plan_that_failed_stays_failed() {
 #[test]
 fn an_edit_without_a_base_applies_to_the_current_text() {
     let lines = "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\n";
-    let repository = Repository::new(&Project::parse(&format!("//- /m.py\n{lines}")));
+    let repository = Repository::with_ty(&Project::parse(&format!("//- /m.py\n{lines}")));
     // Two lines more than in the last commit: line 4 is now `c = 3`.
     repository.env.write("m.py", format!("x = 0\ny = 0\n{lines}"));
     let at = |character: u32| json!({"line": 4, "character": character});
@@ -99,7 +99,7 @@ fn an_edit_without_a_base_applies_to_the_current_text() {
 
 #[test]
 fn edits_outside_the_workspace_are_recorded_and_undone() {
-    let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n"));
+    let repository = Repository::with_ty(&Project::parse("//- /a.py\nx = 1\n"));
     let outside = repository.env.path("outside.py");
     std::fs::write(&outside, "y = 1\n").unwrap();
     std::os::unix::fs::symlink(&outside, repository.env.file("link.py")).unwrap();
@@ -129,7 +129,7 @@ fn edits_outside_the_workspace_are_recorded_and_undone() {
 
 #[test]
 fn filters_bind_undo_as_well() {
-    let repository = Repository::new(&Project::parse("//- /src/a.py\nx = 1\n"));
+    let repository = Repository::with_ty(&Project::parse("//- /src/a.py\nx = 1\n"));
     let before = repository.tree();
     repository
         .env
@@ -147,7 +147,8 @@ fn filters_bind_undo_as_well() {
 
 #[test]
 fn globs_are_of_paths_in_the_workspace() {
-    let repository = Repository::new(&Project::parse("//- /src/a.py\nx = 1\n//- /src/deep/b.py\nx = 1\n"));
+    let repository =
+        Repository::with_ty(&Project::parse("//- /src/a.py\nx = 1\n//- /src/deep/b.py\nx = 1\n"));
     let root = repository.env.cwd.to_str().unwrap().to_owned();
     let stops = |uri: &str, option: &str, glob: &str| {
         let output = repository
@@ -178,7 +179,7 @@ fn globs_are_of_paths_in_the_workspace() {
 
 #[test]
 fn a_diff_can_set_the_executable_bit() {
-    let repository = Repository::new(&Project::parse("//- /run.py\nx = 1\n//- /old.py\nx = 1\n"));
+    let repository = Repository::with_ty(&Project::parse("//- /run.py\nx = 1\n//- /old.py\nx = 1\n"));
     let before = repository.tree();
     let patch = "\
 diff --git a/new.py b/new.py
@@ -232,7 +233,7 @@ new mode 100755
 
 #[test]
 fn the_first_failed_check_is_reported() {
-    let shop = Repository::shop();
+    let shop = Repository::shop_with_ty();
     // Uncommitted changes of an edited file (77) and a name that is taken (78), which comes first.
     shop.env.write(
         "shop/use.py",
@@ -262,7 +263,7 @@ fn the_first_failed_check_is_reported() {
 
 #[test]
 fn a_hard_link_is_refused_with_a_hint() {
-    let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n"));
+    let repository = Repository::with_ty(&Project::parse("//- /a.py\nx = 1\n"));
     std::fs::hard_link(repository.env.file("a.py"), repository.env.path("other.py")).unwrap();
     let bring = |more: &[&str]| {
         let args = [&["apply", "-", "--apply", "--json"], more].concat();
@@ -281,7 +282,7 @@ fn a_hard_link_is_refused_with_a_hint() {
 #[test]
 fn an_assume_unchanged_file_is_not_clean() {
     for mark in ["--assume-unchanged", "--skip-worktree"] {
-        let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n//- /b.py\nx = 1\n"));
+        let repository = Repository::with_ty(&Project::parse("//- /a.py\nx = 1\n//- /b.py\nx = 1\n"));
         repository.git(&["update-index", mark, "a.py"]);
         repository.env.write("a.py", "mine = 1\n");
         assert_eq!(repository.git(&["status", "--porcelain"]), "");
@@ -299,7 +300,7 @@ fn an_assume_unchanged_file_is_not_clean() {
 
 #[test]
 fn folders_are_refused_with_a_hint() {
-    let repository = Repository::new(&Project::parse(
+    let repository = Repository::with_ty(&Project::parse(
         "//- /pkg/__init__.py\n//- /pkg/mod.py\nx = 1\n//- /use.py\nimport pkg.mod\nfrom pkg import mod\nprint(pkg.mod.x, mod.x)\n",
     ));
     let before = repository.tree();
@@ -324,7 +325,7 @@ fn folders_are_refused_with_a_hint() {
 
 #[test]
 fn a_transaction_whose_journal_is_damaged_is_listed() {
-    let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n"));
+    let repository = Repository::with_ty(&Project::parse("//- /a.py\nx = 1\n"));
     let made = repository
         .env
         .lanser_with_input(["apply", "-", "--apply", "--json"], append("a.py", 0, "y = 1\n"))

@@ -88,6 +88,11 @@ impl Repository {
         Self::of(TestEnv::pyright(project))
     }
 
+    /// For what does not depend on the server: ty starts much faster.
+    pub(crate) fn with_ty(project: &Project) -> Self {
+        Self::of(TestEnv::ty(project))
+    }
+
     pub(crate) fn of(env: TestEnv) -> Self {
         let this = Self { env };
         this.git(&["init", "-q"]);
@@ -101,6 +106,10 @@ impl Repository {
 
     pub(crate) fn shop() -> Self {
         Self::new(&Project::parse(SHOP))
+    }
+
+    pub(crate) fn shop_with_ty() -> Self {
+        Self::with_ty(&Project::parse(SHOP))
     }
 
     #[track_caller]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Repository;
-use crate::support::{Project, TestEnv};
+use crate::support::Project;
 
 /// A workspace with files that patches find hard.
 fn difficult_files() -> Repository {
@@ -19,7 +19,7 @@ fn difficult_files() -> Repository {
         .and("tab\there.py", "a = 1\n")
         .and("-dash.py", "a = 1\n")
         .and("feed.py", "a = 1\n\x0cb = '\u{85}\u{2028}😀'\nc = 3\n");
-    Repository::of(TestEnv::pyright(&project))
+    Repository::with_ty(&project)
 }
 
 fn change(uri: &str, line: u32, text: &str) -> Value {

@@ -21,7 +21,7 @@ fn a_patch_introduces_and_resolves_diagnostics() {
     let project = Project::parse(
         "//- /a.py\ndef f(x: int) -> int:\n    return x + 'a'\n//- /b.py\nfrom a import f\nprint(f(1))\n//- /c.py\nx = 1\n",
     );
-    let repository = Repository::new(&project);
+    let repository = Repository::with_ty(&project);
     let patch = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n-def f(x: int) -> int:\n-    return x + 'a'\n+def f(x: str) -> str:\n+    return x + 'a'\n";
     let before = repository.tree();
     let bundle = repository.run_with_edit(&["check", "-", "--json"], patch).answer();
@@ -56,7 +56,7 @@ fn a_patch_introduces_and_resolves_diagnostics() {
 /// No diagnostic shows a call through an object of unknown type.
 #[test]
 fn functions_that_callers_may_no_longer_call_are_noted() {
-    let repository = Repository::new(&Project::parse(
+    let repository = Repository::with_ty(&Project::parse(
         "//- /a.py\nclass A:\n    def go(self, x): ...\n    def stay(self): ...\ndef gone(): ...\n//- /b.py\ndef f(a): a.go(1)\n",
     ));
     let patch = "--- a/a.py\n+++ b/a.py\n@@ -1,4 +1,3 @@\n class A:\n-    def go(self, x): ...\n-    def stay(self): ...\n-def gone(): ...\n+    def go(self, x, y): ...\n+    def stay(self, z=1): ...\n";
@@ -81,7 +81,7 @@ fn functions_that_callers_may_no_longer_call_are_noted() {
 
 #[test]
 fn files_are_created_deleted_and_moved() {
-    let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n//- /gone.py\ny = 1\n"));
+    let repository = Repository::with_ty(&Project::parse("//- /a.py\nx = 1\n//- /gone.py\ny = 1\n"));
     let before = repository.tree();
     let zero = json!({"line": 0, "character": 0});
     let edit = json!({"documentChanges": [
@@ -113,7 +113,7 @@ fn files_are_created_deleted_and_moved() {
 
 #[test]
 fn no_edit_leaves_the_workspace() {
-    let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n"));
+    let repository = Repository::with_ty(&Project::parse("//- /a.py\nx = 1\n"));
     let outside = repository.env.path("outside.py");
     std::fs::write(&outside, "secret = 1\n").unwrap();
     std::os::unix::fs::symlink(&outside, repository.env.file("link.py")).unwrap();
@@ -156,7 +156,7 @@ fn no_edit_leaves_the_workspace() {
 
 #[test]
 fn unreadable_and_unfitting_edits_are_refused() {
-    let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\ny = 2\n"));
+    let repository = Repository::with_ty(&Project::parse("//- /a.py\nx = 1\ny = 2\n"));
     for (edit, part) in [
         ("hello", "not a unified diff"),
         ("{}", "neither"),
@@ -199,7 +199,7 @@ fn imports_are_put_in_order() {
 
 #[test]
 fn concurrent_changes_are_merged_or_reported() {
-    let repository = Repository::new(&Project::parse(
+    let repository = Repository::with_ty(&Project::parse(
         "//- /a.py\nfirst = 1\n\n\n\n\n\n\ndef old(): ...\n\n\n\n\n\n\nold()\n",
     ));
     let plan = repository.plan(&["rename", "py://a#old", "renamed"]);
@@ -229,7 +229,7 @@ fn excluded_files_are_renamed_too() {
     let project = Project::parse(
         "//- /pyrightconfig.json\n{\"include\": [\"src\"]}\n//- /src/m.py\ndef old(): ...\n//- /tests/t.py\nfrom m import old\nold()\n",
     );
-    let repository = Repository::new(&project);
+    let repository = Repository::with_ty(&project);
     let bundle = repository.plan(&["rename", "py://m#old", "renamed"]);
     assert_eq!(bundle["edits"]["files"].as_array().unwrap().len(), 2, "{bundle}");
     assert_eq!(failed(&bundle), [""; 0]);
@@ -239,7 +239,7 @@ fn excluded_files_are_renamed_too() {
 #[test]
 fn diffs_that_do_not_quite_fit() {
     let text = "def f():\n    a = 1\n    b = 2\n    return a\n\n\ndef g():\n    return 2\n";
-    let repository = Repository::new(&Project::default().and("m.py", text));
+    let repository = Repository::with_ty(&Project::default().and("m.py", text));
     let before = repository.tree();
     let apply = |hunks: &str| {
         let diff = format!("--- a/m.py\n+++ b/m.py\n{hunks}");

@@ -5,7 +5,7 @@ use crate::support::Project;
 
 #[test]
 fn invalid_and_taken_names() {
-    let shop = Repository::shop();
+    let shop = Repository::shop_with_ty();
     let add = "py://shop.stock#Stock.add";
     for (selector, new, check) in [
         (add, "class", "identifier"),
@@ -47,7 +47,7 @@ fn an_override_covers_exactly_one_check() {
 
 #[test]
 fn a_derived_class_with_the_name_stops_a_rename() {
-    let shop = Repository::shop();
+    let shop = Repository::shop_with_ty();
     let failed = shop.failed_checks(&["rename", "py://shop.stock#Stock.remove", "take"], 78);
     assert!(failed.contains(&"overrides".to_owned()), "{failed:?}");
     let failed = shop.failed_checks(&["rename", "py://shop.stock#Cellar.remove", "take"], 78);
@@ -71,7 +71,7 @@ fn a_derived_class_with_the_name_stops_a_rename() {
 
 #[test]
 fn uncommitted_changes() {
-    let shop = Repository::shop();
+    let shop = Repository::shop_with_ty();
     let rename = ["rename", "py://shop.stock#Stock.add", "put"];
     let with = |more: &'static str| {
         let mut args: Vec<&str> = rename.to_vec();
@@ -96,7 +96,7 @@ fn uncommitted_changes() {
 
 #[test]
 fn filters_and_the_configuration_of_a_workspace() {
-    let shop = Repository::shop();
+    let shop = Repository::shop_with_ty();
     let rename = "rename py://shop.stock#Stock.add put";
     let stopped = |more: &str, code: i32| {
         let line = format!("{rename} {more}");
@@ -117,7 +117,7 @@ fn filters_and_the_configuration_of_a_workspace() {
 #[test]
 fn an_uncertain_selector() {
     let project = Project::parse("//- /m.py\nif x:\n    def f(): ...\nelse:\n    def f(): ...\n");
-    let repository = Repository::new(&project);
+    let repository = Repository::with_ty(&project);
     let output = repository.env.lanser(["rename", "py://m#f", "g", "--apply", "--json"]);
     output.error(4, "E/AMBIGUOUS");
 }
@@ -125,7 +125,7 @@ fn an_uncertain_selector() {
 #[test]
 fn targets_outside_the_workspace() {
     let project = Project::parse("//- /m.py\nimport os\nos.getcwd()\nimport m2\n//- /m2.py\nx = 1\n");
-    let repository = Repository::new(&project);
+    let repository = Repository::with_ty(&project);
     let output = repository.env.lanser(["rename", "m.py:2:5", "here", "--apply", "--json"]);
     assert_ne!(output.code, Some(0), "{output}");
     repository.env.lanser(["rename", "m.py:3:8", "m3", "--apply", "--json"]).error(72, "E/UNSUPPORTED_CAP");
@@ -150,7 +150,7 @@ from thing import Thing
 end(Thing())
 ",
     );
-    let repository = Repository::new(&project);
+    let repository = Repository::with_ty(&project);
     let failed = repository.failed_checks(&["rename", "py://thing#Thing.close", "shut"], 78);
     // The call through the protocol keeps its name, and the object that is passed no longer fits.
     assert_eq!(failed, ["completeness", "diagnostics"]);
@@ -177,7 +177,7 @@ end(Thing())
     for number in 0..125 {
         project = project.and(&format!("aa/m{number}.py"), "# close it\n");
     }
-    let repository = Repository::new(&project);
+    let repository = Repository::with_ty(&project);
     let rename = ["rename", "py://zz.thing#Thing.close", "shut"];
     assert_eq!(repository.failed_checks(&rename, 78), ["completeness", "diagnostics"]);
     let shown = repository.env.lanser(rename);

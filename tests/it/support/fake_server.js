@@ -69,6 +69,7 @@ function receive(message) {
         modified[method] = (modified[method] || 0) + 1;
         return send({ id, error: { code: -32801, message: "content modified" } });
     }
+    if (is("fail", method)) return send({ id, error: { code: is("fail", method), message: "out of cheese" } });
     (is("edits on", method) || []).forEach((edit, n) =>
         send({ id: `edit ${n}`, method: "workspace/applyEdit", params: { edit } }));
     if (method === "initialize") log("Pyright language server 1.1.414 starting");

@@ -53,6 +53,11 @@ impl Behavior {
         self.with(&format!("fail as modified {method}"), json!(times))
     }
 
+    /// Fails the method with this code of JSON-RPC.
+    pub(crate) fn fails_on(self, method: &str, code: i64) -> Self {
+        self.with(&format!("fail {method}"), json!(code))
+    }
+
     /// Uses this position encoding.
     pub(crate) fn position_encoding(self, encoding: &str) -> Self {
         self.with("encoding", json!(encoding))
