@@ -52,6 +52,7 @@ class Connection:
         for name, value in [
             ("--server", server),
             ("--python", None if python is None else os.path.abspath(os.fspath(python))),
+            ("--timeout", None if timeout is None else str(_seconds(timeout))),
             ("--scope", scope),
             ("--index-io", index_io),
             ("--concurrency", None if concurrency is None else str(concurrency)),
@@ -86,13 +87,12 @@ class Connection:
             line["selector"] = selector_of(selector)
         if new_name is not None:
             line["newName"] = new_name
-        within = self._default_timeout if timeout is None else timeout
-        if within is not None:
-            line["timeout"] = _seconds(within)
+        if timeout is not None:
+            line["timeout"] = _seconds(timeout)
         given = {name: value for name, value in (options or {}).items() if value not in (None, False, [], {})}
         if given:
             line["options"] = given
-        return self._running().submit(line, within)
+        return self._running().submit(line, self._default_timeout if timeout is None else timeout)
 
     def _running(self) -> BatchProcess:
         with self._lock:

@@ -8,7 +8,6 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import json
 import sys
 import time
 import unittest
@@ -41,13 +40,6 @@ class ProcessTest(unittest.TestCase):
         workspace = self.workspace(f'answer(line["id"], {HOVER})')
         self.assertEqual(workspace.hover("a.b", timeout=1.2).value.markdown, "text")
         self.assertEqual(logged(self.program), '{"id": 1, "cmd": "hover", "selector": "a.b", "timeout": 2}\n')
-
-    def test_the_timeout_of_the_workspace_is_that_of_requests_without_one(self) -> None:
-        workspace = self.workspace(f'answer(line["id"], {HOVER})', timeout=1)
-        workspace.hover("a")
-        workspace.hover("b", timeout=60)
-        sent = [json.loads(line)["timeout"] for line in logged(self.program).splitlines()]
-        self.assertEqual(sent, [1, 60])
 
     def test_what_is_no_selector_is_a_type_error(self) -> None:
         workspace = self.workspace(f'answer(line["id"], {HOVER})')

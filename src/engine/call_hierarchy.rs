@@ -22,15 +22,16 @@ use crate::path::AbsPath;
 use crate::python::classes::Classes;
 use crate::python::occurrences::OccurrenceKind;
 use crate::python::outline::{DefinitionKind, Span};
-use crate::python::usage::{TokenUse, Usage};
-use crate::text::{Position, Range};
+use crate::python::usage::Usage;
+use crate::python::value_use::ValueUse;
+use crate::text::Range;
 use crate::workspace::files::Document;
 
 /// Why a use of a function may be a call that is not known: what gets the value may call it.
 const USED_AS_VALUE: &str = "used as a value, which may be called";
 
-/// Why a use of a property is no known call: the server lists only calls that are written as such.
-const READ_AS_PROPERTY: &str = "a property, called where it is read";
+/// Why the use of a property is no known call: the server may list only what is written as one.
+const ACCESSED_AS_PROPERTY: &str = "a property, called where it is accessed";
 
 /// Answers `calls`.
 pub(super) async fn calls(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
@@ -86,6 +87,19 @@ pub(super) async fn calls(cx: &RequestContext<'_>) -> Result<HandlerOutput, Fail
     sort(&mut found);
     sort(&mut overrides);
     overrides.dedup();
+    if let Some(verdict) = &mut completeness {
+        // The parts of a property, which a server may merge, have the same uses.
+        let is_listed = |one: &UnresolvedOccurrence| {
+            let mut sites = found.iter().flat_map(|call| &call.sites);
+            sites.any(|site| (&site.uri, site.range.start) == (&one.uri, one.range.start))
+        };
+        let unresolved = &mut verdict.unresolved;
+        unresolved.items.retain(|one| !is_listed(one));
+        unresolved.count = u32::try_from(unresolved.items.len()).unwrap_or(u32::MAX);
+        if unresolved.count == 0 && verdict.status == CompletenessStatus::Partial {
+            (verdict.status, verdict.reason) = (CompletenessStatus::Complete, None);
+        }
+    }
     let unresolved =
         completeness.iter_mut().flat_map(|verdict| std::mem::take(&mut verdict.unresolved.items));
     let all = found
@@ -195,11 +209,14 @@ impl Functions<'_> {
         merged
     }
 
-    /// Whether an item is called where it is read.
-    fn is_property(&self, cx: &RequestContext<'_>, item: &LspCallItem) -> bool {
+    fn callable(&self, cx: &RequestContext<'_>, item: &LspCallItem) -> Callable {
         let place = LspLocation { path: item.path.clone(), range: item.selection_range };
         let defined = offset_of(cx, &place).and_then(|(document, at)| self.0.defined_at(&document.path, at));
-        defined.is_some_and(|defined| defined.kind == DefinitionKind::Property)
+        match defined {
+            Some(defined) if defined.kind == DefinitionKind::Property => Callable::Property,
+            _ if item.kind.name() == "class" => Callable::Class,
+            _ => Callable::Function,
+        }
     }
 
     /// The qualified name of the class around an item.
@@ -224,28 +241,38 @@ struct Called {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Callable {
     Function,
+    /// A property: one of its functions is called wherever it is read, assigned or deleted.
     Property,
     Class,
 }
 
+/// What a use of a function means for its calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    Call,
+    /// It may be one; the reason why that is not known.
+    MayBeCall(&'static str),
+    NoCall,
+}
+
 impl Callable {
-    /// Why a use that is not written as a call may be one.
-    fn may_be_called(
-        self,
-        used: &TokenUse,
-        is_attribute: bool,
-        is_followed: impl Fn(&Span) -> bool,
-    ) -> Option<&'static str> {
+    fn meaning(self, used: &ValueUse, is_attribute: bool, is_followed: impl Fn(&Span) -> bool) -> Meaning {
         match (self, used) {
-            (Self::Property, _) if is_attribute => Some(READ_AS_PROPERTY),
-            (Self::Function, TokenUse::Passed) => Some(USED_AS_VALUE),
+            (_, ValueUse::Called) => Meaning::Call,
+            (Self::Property, _) if is_attribute => Meaning::MayBeCall(ACCESSED_AS_PROPERTY),
+            (Self::Function, ValueUse::Escapes) => Meaning::MayBeCall(USED_AS_VALUE),
             // Uses of another name for it are among the known references.
-            (Self::Function, TokenUse::Assigned(targets)) if !targets.iter().any(is_followed) => {
-                Some(USED_AS_VALUE)
+            (Self::Function, ValueUse::Bound(names)) if !names.iter().all(is_followed) => {
+                Meaning::MayBeCall(USED_AS_VALUE)
             }
             // What gets a class may make an instance of it; mostly it does not: `isinstance(x, C)`, `except C`.
-            _ => None,
+            _ => Meaning::NoCall,
         }
+    }
+
+    /// Whether a call that a server claims at a use of the name is none.
+    fn refutes(self, used: &ValueUse) -> bool {
+        self == Self::Function && matches!(used, ValueUse::Escapes | ValueUse::Bound(_))
     }
 }
 
@@ -269,52 +296,56 @@ async fn incoming(
     let references = requests.references(&item.path, item.selection_range.start, true).await?;
     let named = Named { name: &item.name, document: &document, offset, family: &[] };
     let mut explained = Box::pin(explain(cx, named, &mut searched, references)).await?;
-    // An occurrence that is not called is irrelevant here.
-    explained
-        .unresolved
-        .retain(|one| !one.token.kind.is_token() || one.token.syntax().used == TokenUse::Called);
-    let callable = match item.kind.name() {
-        "class" => Callable::Class,
-        _ if functions.is_property(cx, item) => Callable::Property,
-        _ => Callable::Function,
-    };
-    if callable == Callable::Function {
-        // Pyright claims calls of what is only passed or assigned, ty does not.
-        for CallEdge { edge, .. } in &mut edges {
-            let path = &edge.item.path;
-            edge.ranges.retain(|range| {
-                let place = LspLocation { path: path.clone(), range: *range };
-                let at = offset_of(cx, &place);
-                let used = at.map(|(document, at)| Usage::of(&document.text).of_token(at));
-                !matches!(used, Some(TokenUse::Passed | TokenUse::Assigned(_)))
-            });
-        }
-        edges.retain(|edge| !edge.edge.ranges.is_empty());
+    let callable = functions.callable(cx, item);
+    // Other names of the function are not followed where it is not known that it is the function.
+    explained.unresolved.retain(|one| {
+        let used = Usage::of(&one.token.document.text).value_use(one.token.span.start);
+        let is_attribute = one.token.kind == OccurrenceKind::Attribute;
+        !one.token.kind.is_token() || callable.meaning(&used, is_attribute, |_| false) != Meaning::NoCall
+    });
+    let uses: BTreeMap<(AbsPath, usize), LspLocation> = explained
+        .references
+        .keys()
+        .filter_map(|place| Some(((place.path.clone(), offset_of(cx, place)?.1), place.clone())))
+        .collect();
+    // Pyright claims calls of what is only passed on, ty does not. Its range of `(f)()` begins before the name.
+    let mut known: BTreeSet<(AbsPath, usize)> = BTreeSet::new();
+    for CallEdge { edge, .. } in &mut edges {
+        let path = &edge.item.path;
+        edge.ranges.retain_mut(|range| {
+            let place = LspLocation { path: path.clone(), range: *range };
+            let Some((document, offset)) = offset_of(cx, &place) else { return true };
+            let at = (path.clone(), offset);
+            let Some(use_of_name) = uses.get(&at) else { return true };
+            *range = document.lines.range(
+                &document.text,
+                offset..end_of(cx, &document, use_of_name, offset),
+                cx.locations.server_unit,
+            );
+            let is_call = !callable.refutes(&Usage::of(&document.text).value_use(offset));
+            is_call && known.insert(at)
+        });
     }
-    let mut known: BTreeSet<(AbsPath, Position)> = BTreeSet::new();
-    for CallEdge { edge, .. } in &edges {
-        known.extend(edge.ranges.iter().map(|range| (edge.item.path.clone(), range.start)));
-    }
-    for (place, evidence) in &explained.references {
-        if known.contains(&(place.path.clone(), place.range.start)) {
+    edges.retain(|edge| !edge.edge.ranges.is_empty());
+    for (at, place) in &uses {
+        if known.contains(at) {
             continue;
         }
         let Some((document, offset)) = offset_of(cx, place) else { continue };
+        let Some(evidence) = explained.references.get(place) else { continue };
         let usage = Usage::of(&document.text);
-        let used = usage.of_token(offset);
-        if used != TokenUse::Called {
-            let is_followed = |target: &Span| {
-                let range = document.lines.range(&document.text, target.clone(), cx.locations.server_unit);
-                explained.references.contains_key(&LspLocation { path: place.path.clone(), range })
-            };
-            let is_attribute = usage.receiver(offset).is_some();
-            if let Some(reason) = callable.may_be_called(&used, is_attribute, is_followed) {
+        let is_followed = |target: &Span| uses.contains_key(&(place.path.clone(), target.start));
+        let is_attribute = usage.receiver(offset).is_some();
+        match callable.meaning(&usage.value_use(offset), is_attribute, is_followed) {
+            Meaning::Call => {}
+            Meaning::NoCall => continue,
+            Meaning::MayBeCall(reason) => {
                 let kind = if is_attribute { OccurrenceKind::Attribute } else { OccurrenceKind::Identifier };
-                let end = document.lines.offset(&document.text, place.range.end, cx.locations.server_unit);
-                let token = Token::new(document.clone(), offset..end.unwrap_or(offset), kind);
+                let end = end_of(cx, &document, place, offset);
+                let token = Token::new(document.clone(), offset..end, kind);
                 explained.unresolved.push(UnresolvedToken::new(token, reason.to_owned()));
+                continue;
             }
-            continue;
         }
         let caller = caller(cx, &document, usage.enclosing_functions(offset)).await?;
         let at = edges.iter().position(|other| item_key(&other.edge.item) == item_key(&caller));
@@ -361,6 +392,12 @@ async fn outgoing(cx: &RequestContext<'_>, item: &LspCallItem) -> Result<Vec<lsp
     let mut found = cx.requests().outgoing_calls(item).await?.items;
     found.sort_by_key(|edge| item_key(&edge.item));
     Ok(found)
+}
+
+/// The end of a name, in bytes.
+fn end_of(cx: &RequestContext<'_>, document: &Document, place: &LspLocation, start: usize) -> usize {
+    let end = document.lines.offset(&document.text, place.range.end, cx.locations.server_unit);
+    end.filter(|end| *end > start).unwrap_or(start)
 }
 
 fn item_key(item: &LspCallItem) -> (AbsPath, Range) {

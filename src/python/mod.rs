@@ -47,6 +47,7 @@ pub(crate) mod syntax;
 mod tests;
 pub mod unpacked;
 pub mod usage;
+pub mod value_use;
 mod walk;
 
 /// Raises the limit of the cache of syntax trees to `bytes` of text, if it is lower. A tree takes some ten times the memory of

@@ -126,7 +126,7 @@ impl<'t> Usage<'t> {
         Self { tree: parse(text), text, replaceable: OnceCell::new(), unpacked: OnceCell::new() }
     }
 
-    fn token(&self, offset: usize) -> Option<Node<'_>> {
+    pub(super) fn token(&self, offset: usize) -> Option<Node<'_>> {
         let found = self.tree.root_node().descendant_for_byte_range(offset, offset + 1)?;
         (found.kind() == "identifier" && found.start_byte() == offset).then_some(found)
     }
@@ -428,7 +428,7 @@ impl<'t> Usage<'t> {
 }
 
 /// The alias of an imported name; `None` when the token is not the name of an import.
-fn imported(token: Node<'_>) -> Option<Option<Span>> {
+pub(super) fn imported(token: Node<'_>) -> Option<Option<Span>> {
     let name = token.parent().filter(|parent| parent.kind() == "dotted_name")?;
     let around = name.parent()?;
     match around.kind() {
@@ -452,7 +452,7 @@ pub(super) fn last_name(node: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// The last name token of the target that takes an element of a tuple: `a` for the first of `a, b = x, y`.
-fn paired_target(values: Node<'_>, element: Node<'_>) -> Option<Span> {
+pub(super) fn paired_target(values: Node<'_>, element: Node<'_>) -> Option<Span> {
     let assignment = values.parent().filter(|parent| parent.kind() == "assignment")?;
     let left = assignment.child_by_field_name("left")?;
     let is_plain = |node: Node<'_>| {

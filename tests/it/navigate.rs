@@ -700,6 +700,13 @@ def go(v: View) -> object:
     print(v.size)
     hooks: dict[str, object] = {}; hooks['k'] = v.show
     return [v.show(), ensure(v.show), [v.show]]
+def decorate(f: Callable[[], int]) -> Callable[[], int]: return f
+@decorate
+def one() -> int: return 1
+def each(x, y: View) -> object:
+    got = x.show
+    h = hooks = [one for _ in 'ab']
+    return (one)(), got
 class Point: ...
 def make(x: object) -> object: return isinstance(x, Point), Point()
 ",
@@ -723,15 +730,26 @@ def make(x: object) -> object: return isinstance(x, Point), Point()
         let value = |at: &str| format!("{at}: used as a value, which may be called");
         assert_eq!(
             found("py://m#View.show"),
-            (vec!["L14:C15".into()], vec![value("L13:C51"), value("L14:C32"), value("L14:C42")], false)
+            (
+                vec!["L14:C15".into()],
+                vec![
+                    value("L13:C51"),
+                    value("L14:C32"),
+                    value("L14:C42"),
+                    "L19:C13: receiver type unknown".into()
+                ],
+                false
+            )
         );
         let (sites, unresolved, is_complete) = found("py://m#View.size");
-        let read = "L12:C13: a property, called where it is read".to_owned();
+        let read = "L12:C13: a property, called where it is accessed".to_owned();
         assert!(
             sites == ["L12:C13"] && is_complete || unresolved == [read] && !is_complete,
             "{sites:?} {unresolved:?}"
         );
         assert_eq!(found("py://m#View.quiet"), (vec!["L9:C7".into(), "L11:C5".into()], vec![], true));
-        assert_eq!(found("py://m#Point"), (vec!["L16:C61".into()], vec![], true));
+        assert_eq!(found("py://m#decorate"), (vec!["L16:C2".into()], vec![], true));
+        assert_eq!(found("py://m#one"), (vec!["L21:C13".into()], vec![value("L20:C18")], false));
+        assert_eq!(found("py://m#Point"), (vec!["L23:C61".into()], vec![], true));
     }
 }

@@ -1,12 +1,12 @@
 //! Facts of bundles in the form of the protocol: absolute URIs, and columns in the unit of the client.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lsp_types as lsp;
 use serde_json::{Value, json};
 
-use super::documents::{ClientPaths, OpenDocuments};
+use super::documents::{ClientPaths, OpenDocuments, width_of_mark};
 use crate::engine::AbsolutePaths;
 use crate::model::bundle::Bundle;
 use crate::model::edits::{DocumentChange, LspRange, TextDocumentEdit, VersionedDocument, WorkspaceEdit};
@@ -25,6 +25,8 @@ pub(super) struct LspConverter<'c> {
     pub(super) paths: &'c ClientPaths,
     /// The open documents.
     pub(super) open: &'c OpenDocuments,
+    /// See [`OpenDocuments::without_mark`].
+    pub(super) without_mark: &'c BTreeSet<AbsPath>,
     /// Whether the answer is about the files on the disk, whatever the text of open documents is.
     pub(super) from_disk: bool,
     /// The unit of the bundle's ranges.
@@ -64,7 +66,8 @@ impl LspConverter<'_> {
         // The start of a line is the same in every unit.
         if self.from != self.to && (range.start.column, range.end.column) != (0, 0) {
             let (from, to) = (self.from, self.to);
-            let open = self.open.get(path).filter(|_| !self.from_disk);
+            let has_mark = self.without_mark.contains(path);
+            let open = self.open.get(path).filter(|_| !self.from_disk && !has_mark);
             let text = self.texts.entry(path.clone()).or_insert_with(|| {
                 let text = open.map(|open| open.text.to_string()).or_else(|| read_text(path))?;
                 let lines = LineIndex::new(&text);
@@ -80,6 +83,13 @@ impl LspConverter<'_> {
                 ErrorBody::new(ErrorSymbol::ContentModified, format!("{path} changed while the request ran"))
             })?;
             range = Range::new(start, end);
+        }
+        if self.without_mark.contains(path) {
+            for at in [&mut range.start, &mut range.end] {
+                if at.line == 0 {
+                    at.column = at.column.saturating_sub(width_of_mark(self.to));
+                }
+            }
         }
         let position = |at: crate::text::Position| lsp::Position::new(at.line, at.column);
         Ok(lsp::Range::new(position(range.start), position(range.end)))

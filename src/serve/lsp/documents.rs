@@ -1,6 +1,6 @@
 //! The documents that a client has open. Their text is the client's, whatever is on the disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr as _;
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use lsp_types::Uri;
 
 use crate::engine::UnsavedTexts;
 use crate::path::{AbsPath, FileUri, WorkspacePath};
-use crate::text::decode_source;
+use crate::text::{ColumnUnit, decode_source};
 use crate::workspace::files::{canonical, read_bytes};
 
 /// An open document.
@@ -69,40 +69,68 @@ impl ClientPaths {
     }
 }
 
-/// The open documents at one moment, by the paths by which the engine knows them.
+/// The open documents at one moment, by their URIs, with the paths by which the engine knows them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct OpenDocuments(BTreeMap<AbsPath, ClientDocument>);
+pub(super) struct OpenDocuments(BTreeMap<String, (AbsPath, ClientDocument)>);
 
 impl OpenDocuments {
     pub(super) fn set(&mut self, path: AbsPath, document: ClientDocument) {
-        self.0.insert(path, document);
+        self.0.insert(document.uri.as_str().to_owned(), (path, document));
     }
 
-    pub(super) fn close(&mut self, path: &AbsPath) {
-        self.0.remove(path);
+    pub(super) fn close(&mut self, uri: &Uri) {
+        self.0.remove(uri.as_str());
     }
 
+    /// The document that has a path; the first by its URI if a client has opened it under several.
     pub(super) fn get(&self, path: &AbsPath) -> Option<&ClientDocument> {
-        self.0.get(path)
+        self.iter().find(|(known, _)| *known == path).map(|(_, document)| document)
     }
 
-    pub(super) fn paths(&self) -> impl Iterator<Item = &AbsPath> {
-        self.0.keys()
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&AbsPath, &ClientDocument)> {
+        self.0.values().map(|(path, document)| (path, document))
     }
 
     /// The texts of Python files of the workspace that differ from what is on the disk. Blocking.
     pub(super) fn unsaved(&self, root: &AbsPath) -> UnsavedTexts {
         let inside = |path: &AbsPath| path.strip_prefix(root).and_then(WorkspacePath::new);
-        self.0
-            .iter()
+        self.iter()
             .filter_map(|(path, open)| Some((path, inside(path).filter(WorkspacePath::is_python)?, open)))
-            .filter(|(path, _, open)| !is_saved(path, &open.text))
+            .filter(|(path, _, open)| saved_as(path, &open.text).is_none())
             .map(|(_, inside, open)| (inside, open.text.clone()))
             .collect()
     }
+
+    /// The saved documents whose client does not show their byte order mark, and counts columns without it. Blocking.
+    pub(super) fn without_mark(&self) -> BTreeSet<AbsPath> {
+        let is_without = |(path, open): &(&AbsPath, &ClientDocument)| {
+            saved_as(path, &open.text) == Some(SavedText::WithMark)
+        };
+        self.iter().filter(is_without).map(|(path, _)| path.clone()).collect()
+    }
 }
 
-/// Whether a file has this text. A client that does not show a byte order mark has another text, with other columns.
-pub(super) fn is_saved(path: &AbsPath, text: &str) -> bool {
-    read_bytes(path).is_ok_and(|bytes| decode_source(bytes).text == text)
+/// How the text of a document is on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SavedText {
+    Same,
+    /// With a byte order mark before it.
+    WithMark,
+}
+
+/// How a file has this text; `None` if it has another one.
+fn saved_as(path: &AbsPath, text: &str) -> Option<SavedText> {
+    let saved = decode_source(read_bytes(path).ok()?).text;
+    if saved == text {
+        return Some(SavedText::Same);
+    }
+    (saved.strip_prefix('\u{feff}') == Some(text)).then_some(SavedText::WithMark)
+}
+
+/// The columns that a byte order mark takes.
+pub(super) const fn width_of_mark(unit: ColumnUnit) -> u32 {
+    match unit {
+        ColumnUnit::Utf8 => 3,
+        _ => 1,
+    }
 }

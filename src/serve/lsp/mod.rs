@@ -19,7 +19,7 @@ use lsp_types as lsp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::engine::{Engine, UnsavedWorkspace};
 use crate::lsp::Connection;
@@ -134,6 +134,8 @@ struct LspServer {
     copy: UnsavedWorkspace,
     client: ClientSupport,
     documents: Mutex<OpenDocuments>,
+    /// Counts the changes of the open documents.
+    changes: watch::Sender<u64>,
     sender: mpsc::UnboundedSender<Received>,
 }
 
@@ -240,11 +242,13 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
         }
         let Some(server) = &self.server else { return };
         match server.notified(&note.method, params) {
-            Ok(true) if !server.client.pulls => {
+            Ok(DocumentChange::None) => {}
+            Ok(_) if server.client.pulls => {}
+            Ok(change) => {
                 let (server, open) = (server.clone(), server.documents().clone());
-                tokio::spawn(async move { server.publish(open).await });
+                let changes = server.changes.subscribe();
+                tokio::spawn(async move { server.publish(change, open, changes).await });
             }
-            Ok(_) => {}
             Err(message) => self.log(lsp::MessageType::ERROR, &format!("{}: {message}", note.method)),
         }
     }
@@ -274,6 +278,7 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
             workspace,
             client,
             documents: Mutex::default(),
+            changes: watch::Sender::new(0),
             sender: self.sender.clone(),
         }));
         let mut initialized = json!(lsp::InitializeResult {
@@ -333,73 +338,124 @@ impl LspServer {
         self.documents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Follows the open documents. Returns whether their diagnostics may have changed.
-    fn notified(&self, method: &str, params: Value) -> Result<bool, String> {
+    /// Follows the open documents. Returns what may have changed diagnostics.
+    fn notified(&self, method: &str, params: Value) -> Result<DocumentChange, String> {
         fn read<T: DeserializeOwned>(params: Value) -> Result<T, String> {
             serde_json::from_value(params).map_err(|error| error.to_string())
         }
         // Documents without a path, such as new ones that have no name yet, are in no workspace.
         let path = |uri: &lsp::Uri| self.path_of(uri).ok();
-        match method {
+        let change = match method {
             "textDocument/didOpen" => {
                 let opened: lsp::DidOpenTextDocumentParams = read(params)?;
                 let lsp::TextDocumentItem { uri, version, text, .. } = opened.text_document;
-                let Some(path) = path(&uri) else { return Ok(false) };
-                self.documents().set(path, ClientDocument { uri, version, text: text.into() });
+                let Some(path) = path(&uri) else { return Ok(DocumentChange::None) };
+                self.documents().set(path.clone(), ClientDocument { uri, version, text: text.into() });
+                DocumentChange::Text(path)
             }
             "textDocument/didChange" => {
                 let changed: lsp::DidChangeTextDocumentParams = read(params)?;
                 let lsp::VersionedTextDocumentIdentifier { uri, version } = changed.text_document;
-                let Some(path) = path(&uri) else { return Ok(false) };
+                let Some(path) = path(&uri) else { return Ok(DocumentChange::None) };
                 if changed.content_changes.iter().any(|change| change.range.is_some()) {
                     // The text of the client is not known any more.
-                    self.documents().close(&path);
+                    self.documents().close(&uri);
                     return Err(format!("{path}: the server asked for whole texts, not for changed ranges"));
                 }
-                let Some(change) = changed.content_changes.into_iter().next_back() else { return Ok(false) };
-                self.documents().set(path, ClientDocument { uri, version, text: change.text.into() });
+                let Some(change) = changed.content_changes.into_iter().next_back() else {
+                    return Ok(DocumentChange::None);
+                };
+                self.documents().set(path.clone(), ClientDocument { uri, version, text: change.text.into() });
+                DocumentChange::Text(path)
             }
-            "textDocument/didSave" => {}
+            "textDocument/didSave" => {
+                let saved: lsp::DidSaveTextDocumentParams = read(params)?;
+                path(&saved.text_document.uri).map_or(DocumentChange::None, DocumentChange::Text)
+            }
             "textDocument/didClose" => {
                 let closed: lsp::DidCloseTextDocumentParams = read(params)?;
-                let Some(path) = path(&closed.text_document.uri) else { return Ok(false) };
-                self.documents().close(&path);
+                self.documents().close(&closed.text_document.uri);
                 // The text that others see is that on the disk again.
+                DocumentChange::Closed(closed.text_document.uri)
             }
-            _ => return Ok(false),
-        }
-        Ok(true)
+            _ => return Ok(DocumentChange::None),
+        };
+        self.changes.send_modify(|changes| *changes += 1);
+        Ok(change)
     }
 
     fn notify(&self, method: &str, params: Value) {
         let _ = self.sender.send(Ok(Message::notification(method, Some(params))));
     }
 
-    /// Sends the diagnostics of all open documents, which depend on each other, to a client that does not request them.
-    async fn publish(&self, open: OpenDocuments) {
-        // While a user types, only the last text is checked; newer text is followed by its own diagnostics.
-        let is_outdated = || *self.documents() != open;
+    /// Sends diagnostics to a client that does not request them: those of the document that changed, and then those of the other
+    /// open ones, which depend on it.
+    async fn publish(&self, change: DocumentChange, open: OpenDocuments, mut changes: watch::Receiver<u64>) {
+        let first = match change {
+            DocumentChange::Text(path) => Some(path),
+            DocumentChange::Closed(uri) => {
+                let nothing = lsp::PublishDiagnosticsParams::new(uri, Vec::new(), None);
+                self.notify("textDocument/publishDiagnostics", json!(nothing));
+                None
+            }
+            DocumentChange::None => None,
+        };
+        // While a user types, only the last text is checked.
         tokio::time::sleep(PUBLISH_DELAY).await;
-        for path in open.paths() {
-            if is_outdated() {
+        if let Some(first) = &first {
+            self.publish_one(first, &open, pin!(std::future::pending())).await;
+        }
+        let root = &self.workspace.engine.settings.root;
+        let is_python = |path: &AbsPath| path.as_str().ends_with(".py") || path.as_str().ends_with(".pyi");
+        for (path, _) in open.iter() {
+            // Newer text is followed by its own diagnostics.
+            if changes.has_changed().unwrap_or(true) {
                 return;
             }
-            let found = self.diagnostics_of(path, &open, pin!(std::future::pending())).await;
-            let Some(document) = open.get(path).filter(|_| !is_outdated()) else { return };
-            match found {
-                Ok(items) => {
-                    let version = Some(document.version);
-                    let params = lsp::PublishDiagnosticsParams::new(document.uri.clone(), items, version);
-                    self.notify("textDocument/publishDiagnostics", json!(params));
-                }
-                Err(error) => {
-                    let message = format!("no diagnostics for {path}: {}", error.message);
-                    let params = lsp::LogMessageParams { typ: lsp::MessageType::ERROR, message };
-                    self.notify("window/logMessage", json!(params));
-                }
+            if Some(path) != first.as_ref() && path.strip_prefix(root).is_some() && is_python(path) {
+                let newer = async {
+                    let _ = changes.changed().await;
+                };
+                self.publish_one(path, &open, pin!(newer)).await;
             }
         }
     }
+
+    /// Sends the diagnostics of a document, if it still has the same text then.
+    async fn publish_one(&self, path: &AbsPath, open: &OpenDocuments, canceled: requests::Canceled<'_>) {
+        let Some(document) = open.get(path) else { return };
+        let is_outdated = || self.documents().get(path) != Some(document);
+        if is_outdated() {
+            return;
+        }
+        let found = self.diagnostics_of(path, open, canceled).await;
+        if is_outdated() {
+            return;
+        }
+        match found {
+            Ok(items) => {
+                let version = Some(document.version);
+                let params = lsp::PublishDiagnosticsParams::new(document.uri.clone(), items, version);
+                self.notify("textDocument/publishDiagnostics", json!(params));
+            }
+            Err(error) if error.code == codes::REQUEST_CANCELLED => {}
+            Err(error) => {
+                let message = format!("no diagnostics for {path}: {}", error.message);
+                let params = lsp::LogMessageParams { typ: lsp::MessageType::ERROR, message };
+                self.notify("window/logMessage", json!(params));
+            }
+        }
+    }
+}
+
+/// What a notification changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum DocumentChange {
+    None,
+    /// The text of a document, or that it is saved.
+    Text(AbsPath),
+    /// A document is not open any more.
+    Closed(lsp::Uri),
 }
 
 fn failed(code: i64, message: &str) -> ResponseError {

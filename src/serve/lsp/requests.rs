@@ -1,6 +1,6 @@
 //! Answers the requests of a client: each is a request of the command line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::convert::{LspConverter, not_expressible, unit_of};
-use super::documents::OpenDocuments;
+use super::documents::{OpenDocuments, width_of_mark};
 use super::{LspServer, codes, failed, of_body, read};
 use crate::engine::{AbsolutePaths, UnsavedTexts};
 use crate::lsp::jsonrpc::ResponseError;
@@ -40,6 +40,8 @@ pub(super) type LspOutcome = Result<Value, ResponseError>;
 pub(super) struct RequestHandler<'a> {
     server: &'a LspServer,
     open: &'a OpenDocuments,
+    /// See [`OpenDocuments::without_mark`].
+    without_mark: BTreeSet<AbsPath>,
 }
 
 impl LspServer {
@@ -51,7 +53,7 @@ impl LspServer {
         open: OpenDocuments,
         canceled: Canceled<'_>,
     ) -> LspOutcome {
-        let handler = RequestHandler { server: self, open: &open };
+        let handler = self.handler(&open).await;
         let answer = handler.dispatch(method, params, canceled).await?;
         let now = self.documents().clone();
         // A document that was only opened or saved changes nothing.
@@ -59,6 +61,12 @@ impl LspServer {
             return Err(failed(codes::CONTENT_MODIFIED, "a document changed while the request ran"));
         }
         Ok(answer)
+    }
+
+    async fn handler<'a>(&'a self, open: &'a OpenDocuments) -> RequestHandler<'a> {
+        let documents = open.clone();
+        let without_mark = tokio::task::spawn_blocking(move || documents.without_mark()).await;
+        RequestHandler { server: self, open, without_mark: without_mark.unwrap_or_default() }
     }
 
     /// The path by which the engine knows a document. Blocking.
@@ -83,7 +91,7 @@ impl LspServer {
         open: &OpenDocuments,
         canceled: Canceled<'_>,
     ) -> Result<Vec<lsp::Diagnostic>, ResponseError> {
-        RequestHandler { server: self, open }.diagnostics(path, canceled).await
+        self.handler(open).await.diagnostics(path, canceled).await
     }
 }
 
@@ -221,8 +229,21 @@ impl RequestHandler<'_> {
         Ok(self.request(cmd, Some(self.cursor(DocUri::File(path), at.position))))
     }
 
+    /// A position of the client as a line and a column in the file, counted from 1.
+    fn place_in(&self, uri: &DocUri, at: lsp::Position) -> [u32; 2] {
+        let root = &self.server.workspace.engine.settings.root;
+        let path = match uri {
+            DocUri::File(path) => Some(path.clone()),
+            DocUri::Workspace(path) => Some(root.join(path.as_str())),
+            DocUri::Env(_) | DocUri::Server(_) => None,
+        };
+        let has_mark = at.line == 0 && path.is_some_and(|path| self.without_mark.contains(&path));
+        let hidden = if has_mark { width_of_mark(self.server.client.unit) } else { 0 };
+        [at.line.saturating_add(1), at.character.saturating_add(1).saturating_add(hidden)]
+    }
+
     pub(super) fn cursor(&self, uri: DocUri, at: lsp::Position) -> PositionSpec {
-        let (line, col) = (at.line.saturating_add(1), at.character.saturating_add(1));
+        let [line, col] = self.place_in(&uri, at);
         PositionSpec::Cursor(CursorSpec {
             uri,
             line,
@@ -248,6 +269,7 @@ impl RequestHandler<'_> {
             outside,
             paths: &self.server.paths,
             open: self.open,
+            without_mark: &self.without_mark,
             from_disk: self.server.workspace.from_disk,
             from: unit_of(bundle),
             to: self.server.client.unit,
@@ -412,14 +434,9 @@ impl RequestHandler<'_> {
     }
 
     fn range_request(&self, path: AbsPath, range: lsp::Range) -> Request {
-        let position = |at: lsp::Position| [at.line.saturating_add(1), at.character.saturating_add(1)];
-        let range = RangeSpec {
-            uri: DocUri::File(path),
-            start: position(range.start),
-            end: position(range.end),
-            indexing: self.server.client.unit,
-            doc_version: None,
-        };
+        let uri = DocUri::File(path);
+        let (start, end) = (self.place_in(&uri, range.start), self.place_in(&uri, range.end));
+        let range = RangeSpec { uri, start, end, indexing: self.server.client.unit, doc_version: None };
         self.request(Command::Actions, Some(PositionSpec::Range(range)))
     }
 

@@ -389,9 +389,11 @@ impl Checker<'_> {
         for (path, file) in created {
             let mut folders = made.iter().filter(|(folder, _)| file.strip_prefix(folder).is_some());
             let is_made = |(folder, names): (&AbsPath, &BTreeSet<String>)| {
-                has_names_of_git_folder(|name| {
-                    names.contains(&name.to_ascii_lowercase()) || has_entry(folder, name)
-                })
+                // A folder that has the names already is nothing that the edit makes.
+                !is_git_folder(folder)
+                    && has_names_of_git_folder(|name| {
+                        names.contains(&name.to_ascii_lowercase()) || has_entry(folder, name)
+                    })
             };
             if folders.any(is_made) {
                 return Err(TransactionError::GitFolder { path: path.clone() });

@@ -101,7 +101,9 @@ fn assert_same(found: &BTreeMap<u64, String>, expected: &BTreeMap<u64, String>, 
         if expected != &found[number] {
             let pairs = expected.lines().zip(found[number].lines());
             let differing: Vec<_> = pairs.filter(|(expected, found)| expected != found).take(12).collect();
-            panic!("request {number}, {what}: {differing:#?}");
+            let error = |text: &str| serde_json::from_str::<Value>(text).unwrap()["error"].clone();
+            let errors = (error(expected), error(&found[number]));
+            panic!("request {number}, {what}: {errors:#?} {differing:#?}");
         }
     }
 }

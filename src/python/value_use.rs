@@ -1,0 +1,203 @@
+//! What becomes of the value of a name: whether it is called where the name stands, or may be called from elsewhere.
+
+use tree_sitter::Node;
+
+use super::outline::Span;
+use super::usage::{Usage, imported, last_name, paired_target};
+
+/// What becomes of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ValueUse {
+    /// It is called: as a callee or a decorator.
+    Called,
+    /// It is bound to other names and to nothing else: their last name tokens.
+    Bound(Vec<Span>),
+    /// It is passed, returned, stored: what gets it may call it.
+    Escapes,
+    /// Nothing: the name is imported, defined, assigned, deleted, an annotation, a base class, a condition, compared, or before a dot.
+    Unused,
+}
+
+/// Attributes of a function through which it is called.
+const CALLING_ATTRIBUTES: [&str; 4] = ["__call__", "__get__", "__func__", "__wrapped__"];
+
+impl Usage<'_> {
+    /// What becomes of the value of the name token at an offset, of `x.name` where it is an attribute. Nothing for strings.
+    #[must_use]
+    pub fn value_use(&self, offset: usize) -> ValueUse {
+        let Some(token) = self.token(offset) else { return ValueUse::Unused };
+        if imported(token).is_some() {
+            return ValueUse::Unused;
+        }
+        let is_attribute = |parent: &Node<'_>| {
+            parent.kind() == "attribute" && parent.child_by_field_name("attribute") == Some(token)
+        };
+        let mut node = token.parent().filter(is_attribute).unwrap_or(token);
+        let mut is_choice = false;
+        let is_condition = |parent: Node<'_>, node| parent.named_child(1) == Some(node);
+        while let Some(parent) = node.parent() {
+            match parent.kind() {
+                "parenthesized_expression" => {}
+                "boolean_operator" => is_choice = true,
+                "conditional_expression" if !is_condition(parent, node) => is_choice = true,
+                _ => break,
+            }
+            node = parent;
+        }
+        let Some(parent) = node.parent() else { return ValueUse::Unused };
+        let is = |field: &str| parent.child_by_field_name(field) == Some(node);
+        match parent.kind() {
+            "call" if is("function") && !is_choice => ValueUse::Called,
+            "decorator" => ValueUse::Called,
+            "attribute" => {
+                let name = parent.child_by_field_name("attribute");
+                let is_calling = name.is_some_and(|name| {
+                    self.text.get(name.byte_range()).is_some_and(|name| CALLING_ATTRIBUTES.contains(&name))
+                });
+                if is_calling { ValueUse::Escapes } else { ValueUse::Unused }
+            }
+            "assignment" if is("right") => bound(parent),
+            "named_expression" if is("value") => {
+                let name = parent.child_by_field_name("name");
+                ValueUse::Bound(name.map(|name| name.byte_range()).into_iter().collect())
+            }
+            "expression_list" | "tuple" if paired_target(parent, node).is_some() => {
+                ValueUse::Bound(paired_target(parent, node).into_iter().collect())
+            }
+            "augmented_assignment" | "assignment" | "for_statement" | "for_in_clause" if is("left") => {
+                ValueUse::Unused
+            }
+            "pattern_list" | "tuple_pattern" | "list_pattern" | "delete_statement" | "as_pattern_target" => {
+                ValueUse::Unused
+            }
+            "expression_list"
+                if parent.parent().is_some_and(|around| around.kind() == "delete_statement") =>
+            {
+                ValueUse::Unused
+            }
+            // The bases of a class are written as arguments.
+            "argument_list" if parent.parent().is_some_and(|around| around.kind() == "class_definition") => {
+                ValueUse::Unused
+            }
+            _ if is("name") || is("condition") => ValueUse::Unused,
+            "subscript" if is("value") => ValueUse::Unused,
+            "conditional_expression" if is_condition(parent, node) => ValueUse::Unused,
+            "type"
+            | "typed_parameter"
+            | "parameters"
+            | "lambda_parameters"
+            | "dotted_name"
+            | "global_statement"
+            | "nonlocal_statement"
+            | "expression_statement"
+            | "comparison_operator"
+            | "assert_statement"
+            | "not_operator"
+            | "with_item"
+            | "interpolation"
+            | "case_pattern"
+            | "class_pattern"
+            | "keyword_pattern"
+            | "except_clause"
+            | "module" => ValueUse::Unused,
+            _ => ValueUse::Escapes,
+        }
+    }
+}
+
+/// The use of the value of an assignment: bound to names only, or stored elsewhere, too.
+fn bound(assignment: Node<'_>) -> ValueUse {
+    let mut names = Vec::new();
+    let mut at = Some(assignment);
+    while let Some(node) = at.filter(|node| node.kind() == "assignment") {
+        match node.child_by_field_name("left").and_then(last_name) {
+            Some(name) => names.push(name.byte_range()),
+            None => return ValueUse::Escapes,
+        }
+        at = node.parent();
+    }
+    ValueUse::Bound(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn use_of(text: &str) -> (String, ValueUse) {
+        let at = text.find('§').unwrap();
+        let text = text.replace('§', "");
+        let found = Usage::of(&text).value_use(at);
+        (text, found)
+    }
+
+    #[test]
+    fn values_that_are_called_or_given_away() {
+        for text in [
+            "§f(1)",
+            "(a.§f)(1)",
+            "@§f\ndef g(): pass",
+            "@a.§f\nclass G: pass",
+            "with §f(): pass",
+            "await §f()",
+        ] {
+            assert_eq!(use_of(text).1, ValueUse::Called, "{text}");
+        }
+        for text in [
+            "g(§f)",
+            "g(k=a.§f)",
+            "[§f for _ in x]",
+            "{§f: 1}",
+            "{1: §f}",
+            "{§f: 1 for _ in x}",
+            "d[§f] = 1",
+            "d[1] = §f",
+            "h = d[1] = §f",
+            "a += §f",
+            "§f | b",
+            "match §f:\n case c: c()",
+            "§f.__call__()",
+            "(§f or g)()",
+            "lambda: §f",
+            "def g(k=§f): pass",
+            "def g():\n return §f",
+        ] {
+            assert_eq!(use_of(text).1, ValueUse::Escapes, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_that_are_bound_or_not_used() {
+        for (text, names) in [
+            ("g = §f", vec!["g"]),
+            ("a.g = h = §f", vec!["h", "g"]),
+            ("g = §f if c else h", vec!["g"]),
+            ("g, h = x, §f", vec!["h"]),
+            ("(g := §f)", vec!["g"]),
+        ] {
+            let (plain, ValueUse::Bound(spans)) = use_of(text) else { panic!("{text}") };
+            let found: Vec<_> = spans.into_iter().map(|span| plain[span].to_owned()).collect();
+            assert_eq!(found, names, "{text}");
+        }
+        for text in [
+            "def §f(): pass",
+            "from m import §f",
+            "x: §f",
+            "class C(§f): pass",
+            "g(§f=1)",
+            "§f.cache_clear()",
+            "if §f: pass",
+            "x = 1 if §f else 2",
+            "§f == g",
+            "f'{§f}'",
+            "§f",
+            "'§f'",
+            "a.§f = 1",
+            "a.§f += 1",
+            "del a.§f",
+            "for a.§f in x: pass",
+            "a.§f, b = x",
+        ] {
+            assert_eq!(use_of(text).1, ValueUse::Unused, "{text}");
+        }
+    }
+}
