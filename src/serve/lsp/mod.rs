@@ -242,7 +242,7 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
         }
         let Some(server) = &self.server else { return };
         match server.notified(&note.method, params) {
-            Ok(DocumentChange::None) => {}
+            Ok(ClientChange::None) => {}
             Ok(_) if server.client.pulls => {}
             Ok(change) => {
                 let (server, open) = (server.clone(), server.documents().clone());
@@ -339,7 +339,7 @@ impl LspServer {
     }
 
     /// Follows the open documents. Returns what may have changed diagnostics.
-    fn notified(&self, method: &str, params: Value) -> Result<DocumentChange, String> {
+    fn notified(&self, method: &str, params: Value) -> Result<ClientChange, String> {
         fn read<T: DeserializeOwned>(params: Value) -> Result<T, String> {
             serde_json::from_value(params).map_err(|error| error.to_string())
         }
@@ -349,36 +349,36 @@ impl LspServer {
             "textDocument/didOpen" => {
                 let opened: lsp::DidOpenTextDocumentParams = read(params)?;
                 let lsp::TextDocumentItem { uri, version, text, .. } = opened.text_document;
-                let Some(path) = path(&uri) else { return Ok(DocumentChange::None) };
+                let Some(path) = path(&uri) else { return Ok(ClientChange::None) };
                 self.documents().set(path.clone(), ClientDocument { uri, version, text: text.into() });
-                DocumentChange::Text(path)
+                ClientChange::Text(path)
             }
             "textDocument/didChange" => {
                 let changed: lsp::DidChangeTextDocumentParams = read(params)?;
                 let lsp::VersionedTextDocumentIdentifier { uri, version } = changed.text_document;
-                let Some(path) = path(&uri) else { return Ok(DocumentChange::None) };
+                let Some(path) = path(&uri) else { return Ok(ClientChange::None) };
                 if changed.content_changes.iter().any(|change| change.range.is_some()) {
                     // The text of the client is not known any more.
                     self.documents().close(&uri);
                     return Err(format!("{path}: the server asked for whole texts, not for changed ranges"));
                 }
                 let Some(change) = changed.content_changes.into_iter().next_back() else {
-                    return Ok(DocumentChange::None);
+                    return Ok(ClientChange::None);
                 };
                 self.documents().set(path.clone(), ClientDocument { uri, version, text: change.text.into() });
-                DocumentChange::Text(path)
+                ClientChange::Text(path)
             }
             "textDocument/didSave" => {
                 let saved: lsp::DidSaveTextDocumentParams = read(params)?;
-                path(&saved.text_document.uri).map_or(DocumentChange::None, DocumentChange::Text)
+                path(&saved.text_document.uri).map_or(ClientChange::None, ClientChange::Text)
             }
             "textDocument/didClose" => {
                 let closed: lsp::DidCloseTextDocumentParams = read(params)?;
                 self.documents().close(&closed.text_document.uri);
                 // The text that others see is that on the disk again.
-                DocumentChange::Closed(closed.text_document.uri)
+                ClientChange::Closed(closed.text_document.uri)
             }
-            _ => return Ok(DocumentChange::None),
+            _ => return Ok(ClientChange::None),
         };
         self.changes.send_modify(|changes| *changes += 1);
         Ok(change)
@@ -390,15 +390,15 @@ impl LspServer {
 
     /// Sends diagnostics to a client that does not request them: those of the document that changed, and then those of the other
     /// open ones, which depend on it.
-    async fn publish(&self, change: DocumentChange, open: OpenDocuments, mut changes: watch::Receiver<u64>) {
+    async fn publish(&self, change: ClientChange, open: OpenDocuments, mut changes: watch::Receiver<u64>) {
         let first = match change {
-            DocumentChange::Text(path) => Some(path),
-            DocumentChange::Closed(uri) => {
+            ClientChange::Text(path) => Some(path),
+            ClientChange::Closed(uri) => {
                 let nothing = lsp::PublishDiagnosticsParams::new(uri, Vec::new(), None);
                 self.notify("textDocument/publishDiagnostics", json!(nothing));
                 None
             }
-            DocumentChange::None => None,
+            ClientChange::None => None,
         };
         // While a user types, only the last text is checked.
         tokio::time::sleep(PUBLISH_DELAY).await;
@@ -450,7 +450,7 @@ impl LspServer {
 
 /// What a notification changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum DocumentChange {
+enum ClientChange {
     None,
     /// The text of a document, or that it is saved.
     Text(AbsPath),
