@@ -154,24 +154,7 @@ impl<'t> Usage<'t> {
         if let Some(import) = imported(token) {
             return TokenUse::Imported(import);
         }
-        let mut node = token;
-        // The use of `x.name` is that of the whole expression.
-        if let Some(parent) = node.parent().filter(|parent| {
-            parent.kind() == "attribute" && parent.child_by_field_name("attribute") == Some(node)
-        }) {
-            node = parent;
-        }
-        let mut is_choice = false;
-        while let Some(parent) = node.parent() {
-            let is_condition =
-                parent.kind() == "conditional_expression" && parent.named_child(1) == Some(node);
-            match parent.kind() {
-                "parenthesized_expression" => {}
-                "conditional_expression" | "boolean_operator" if !is_condition => is_choice = true,
-                _ => break,
-            }
-            node = parent;
-        }
+        let (node, is_choice) = whole_value(token);
         let Some(parent) = node.parent() else { return TokenUse::Other };
         let is = |field: &str| parent.child_by_field_name(field) == Some(node);
         match parent.kind() {
@@ -425,6 +408,29 @@ impl<'t> Usage<'t> {
         }
         found
     }
+}
+
+/// The expression whose value is that of a name token, as `x.name` and `(name)`, and whether other expressions are chosen instead of
+/// it: `name if x else y`, `name or y`.
+pub(super) fn whole_value(token: Node<'_>) -> (Node<'_>, bool) {
+    let mut node = token;
+    // The use of `x.name` is that of the whole expression.
+    if let Some(parent) = node.parent().filter(|parent| {
+        parent.kind() == "attribute" && parent.child_by_field_name("attribute") == Some(node)
+    }) {
+        node = parent;
+    }
+    let mut is_choice = false;
+    while let Some(parent) = node.parent() {
+        let is_condition = parent.kind() == "conditional_expression" && parent.named_child(1) == Some(node);
+        match parent.kind() {
+            "parenthesized_expression" => {}
+            "conditional_expression" | "boolean_operator" if !is_condition => is_choice = true,
+            _ => break,
+        }
+        node = parent;
+    }
+    (node, is_choice)
 }
 
 /// The alias of an imported name; `None` when the token is not the name of an import.

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::outline::Span;
-use super::usage::{Usage, imported, last_name, paired_target};
+use super::usage::{Usage, imported, last_name, paired_target, whole_value};
 
 /// What becomes of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,21 +29,8 @@ impl Usage<'_> {
         if imported(token).is_some() {
             return ValueUse::Unused;
         }
-        let is_attribute = |parent: &Node<'_>| {
-            parent.kind() == "attribute" && parent.child_by_field_name("attribute") == Some(token)
-        };
-        let mut node = token.parent().filter(is_attribute).unwrap_or(token);
-        let mut is_choice = false;
+        let (node, is_choice) = whole_value(token);
         let is_condition = |parent: Node<'_>, node| parent.named_child(1) == Some(node);
-        while let Some(parent) = node.parent() {
-            match parent.kind() {
-                "parenthesized_expression" => {}
-                "boolean_operator" => is_choice = true,
-                "conditional_expression" if !is_condition(parent, node) => is_choice = true,
-                _ => break,
-            }
-            node = parent;
-        }
         let Some(parent) = node.parent() else { return ValueUse::Unused };
         let is = |field: &str| parent.child_by_field_name(field) == Some(node);
         match parent.kind() {

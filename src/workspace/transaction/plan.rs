@@ -386,20 +386,20 @@ impl Checker<'_> {
                 at = at.parent();
             }
         }
-        for (path, file) in created {
-            let mut folders = made.iter().filter(|(folder, _)| file.strip_prefix(folder).is_some());
-            let is_made = |(folder, names): (&AbsPath, &BTreeSet<String>)| {
-                // A folder that has the names already is nothing that the edit makes.
-                !is_git_folder(folder)
-                    && has_names_of_git_folder(|name| {
-                        names.contains(&name.to_ascii_lowercase()) || has_entry(folder, name)
-                    })
-            };
-            if folders.any(is_made) {
-                return Err(TransactionError::GitFolder { path: path.clone() });
-            }
+        let is_made = |(folder, names): &(AbsPath, BTreeSet<String>)| {
+            // A folder that has the names already is nothing that the edit makes.
+            !is_git_folder(folder)
+                && has_names_of_git_folder(|name| {
+                    names.contains(&name.to_ascii_lowercase()) || has_entry(folder, name)
+                })
+        };
+        let git_folders: Vec<(AbsPath, BTreeSet<String>)> = made.into_iter().filter(is_made).collect();
+        let is_inside =
+            |file: &AbsPath| git_folders.iter().any(|(folder, _)| file.strip_prefix(folder).is_some());
+        match created.into_iter().find(|(_, file)| is_inside(file)) {
+            Some((path, _)) => Err(TransactionError::GitFolder { path: path.clone() }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Whether an entry's path still resolves to the same real path.

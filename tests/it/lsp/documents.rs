@@ -30,7 +30,7 @@ from pkg.a import f
 print(f(1))
 ";
 
-/// A client may reach the workspace, and a document, through symbolic links. Its text counts, and it is told of its own spelling.
+/// A client may reach the workspace, and a document, through symbolic links. Answers are about its text, and have its URIs.
 #[cfg(unix)]
 #[test]
 fn a_workspace_behind_a_link() {
