@@ -263,15 +263,25 @@ fn append(
         result.branches.push(branch);
     }
     for definition in part.definitions.into_iter().skip(placeholders) {
+        // Each field by name, so that a new span cannot be left where the part has it.
+        let Definition { name, kind, decorators, bases, metaclass, value, has_error, .. } = definition;
+        let VariableValue { names, computed } = value;
         result.definitions.push(Definition {
+            name,
             parent: parent(definition.parent),
+            kind,
             name_span: moved(definition.name_span),
             span: moved(definition.span),
             signature: definition.signature.map(moved),
             body: definition.body.map(moved),
             doc: definition.doc.map(moved),
+            decorators,
+            bases,
+            other_bases: definition.other_bases.into_iter().map(moved).collect(),
+            metaclass,
+            value: VariableValue { names, computed: computed.map(moved) },
             branch: in_branch(definition.branch),
-            ..definition
+            has_error,
         });
     }
     for mut import in part.imports {
@@ -289,5 +299,42 @@ fn append(
             .get_or_insert_with(|| super::outline::Exports { is_static: true, ..Default::default() });
         all.names.append(&mut exports.names);
         all.from.append(&mut exports.from);
+        all.is_static &= exports.is_static;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_keep_their_spans_and_what_all_is_known_to_be() {
+        let read = "import base\n\n\
+                    class Plain(base.A):\n    pass\n\n\
+                    class Made(base.of('x'), base.C):\n    kind = base.of('kind')\n\n\
+                    made = base.of('y')\n\n\
+                    __all__ = ['Made']\n\
+                    __all__ += base.names()\n\n";
+        let lost = "def broken(:\n    x = (\n";
+        let whole = Outline::parse(read);
+        for text in [format!("{read}{lost}"), format!("{lost}\n{read}")] {
+            let outline = Outline::parse(&text);
+            assert!(outline.has_error);
+            for expected in &whole.definitions {
+                let found = outline.definitions.iter().find(|d| d.name == expected.name).expect("is found");
+                let parts = |definition: &Definition, text: &str| -> Vec<String> {
+                    [&definition.name_span, &definition.span]
+                        .into_iter()
+                        .chain(&definition.signature)
+                        .chain(&definition.body)
+                        .chain(&definition.other_bases)
+                        .chain(&definition.value.computed)
+                        .map(|span| text[span.clone()].to_owned())
+                        .collect()
+                };
+                assert_eq!(parts(found, &text), parts(expected, read), "{}", expected.name);
+            }
+            assert!(!outline.exports.as_ref().expect("has `__all__`").is_static, "of {text}");
+        }
     }
 }

@@ -84,26 +84,38 @@ pub(super) fn python(random: &mut Random, seeds: &Seeds) {
     let text = file(random, &seeds.sources);
     let other = if random.below(2) == 0 { mutated(random, &text) } else { file(random, &seeds.sources) };
     let stub = if random.below(3) == 0 { mutated(random, &text) } else { String::new() };
-    let is_part = |span: &std::ops::Range<usize>| assert!(text.get(span.clone()).is_some(), "{span:?}");
+    let is_part = |what: &'static str| {
+        let text = text.as_str();
+        move |span: &std::ops::Range<usize>| {
+            assert!(text.get(span.clone()).is_some(), "{what} has {span:?}, which is no part of {text:?}");
+        }
+    };
 
     let outline = Outline::parse(&text);
-    for Definition { name_span, span, signature, body, doc, other_bases, .. } in &outline.definitions {
-        [Some(name_span), Some(span), signature.as_ref(), body.as_ref(), doc.as_ref()]
-            .into_iter()
-            .flatten()
-            .chain(other_bases)
-            .for_each(is_part);
+    for Definition { name_span, span, signature, body, doc, other_bases, value, .. } in &outline.definitions {
+        [
+            Some(name_span),
+            Some(span),
+            signature.as_ref(),
+            body.as_ref(),
+            doc.as_ref(),
+            value.computed.as_ref(),
+        ]
+        .into_iter()
+        .flatten()
+        .chain(other_bases)
+        .for_each(is_part("a definition"));
     }
     let names: Vec<&str> = outline.definitions.iter().map(|definition| definition.name.as_str()).collect();
     let name = if names.is_empty() { "x" } else { names[random.below(names.len())] };
     let document =
         Document::new(AbsPath::new("/w/a.py").expect("an absolute path"), text.clone().into_bytes());
     let found = occurrences(&document.text, document.digest, name);
-    found.iter().for_each(|occurrence| is_part(&occurrence.span()));
+    found.iter().for_each(|occurrence| is_part("an occurrence")(&occurrence.span()));
 
     let (scopes, usage) = (Scopes::of(&text, &[name, "self"]), Usage::of(&text));
     let bound: Vec<usize> = found.iter().map(|occurrence| occurrence.start).collect();
-    scopes.collisions(&bound, "self").iter().for_each(|collision| is_part(&collision.span));
+    scopes.collisions(&bound, "self").iter().for_each(|collision| is_part("a collision")(&collision.span));
     for _ in 0..4 {
         let at = match found.len() {
             0 => random.below(text.len() + 1),
@@ -112,21 +124,21 @@ pub(super) fn python(random: &mut Random, seeds: &Seeds) {
         let at = (at..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or_default();
         let _ = usage.of_token(at);
         let _ = usage.assigned_call(at);
-        usage.receiver(at).iter().for_each(|receiver| is_part(&receiver.span));
-        usage.pattern_class(at).iter().for_each(is_part);
+        usage.receiver(at).iter().for_each(|receiver| is_part("a receiver")(&receiver.span));
+        usage.pattern_class(at).iter().for_each(is_part("a pattern"));
         let _ = scopes.at(at);
-        scopes.bound_by(at).iter().flatten().for_each(is_part);
+        scopes.bound_by(at).iter().flatten().for_each(is_part("a binding"));
         let _ = roles::parameter_at(&text, at);
         let _ = roles::overloaded_types(&text, at);
-        roles::keywords_of(&text, at).iter().flatten().for_each(|(_, span)| is_part(span));
-        roles::parameters_of(&text, at).iter().flatten().for_each(|(_, span)| is_part(span));
-        roles::statement_of(&text, at).iter().for_each(is_part);
+        roles::keywords_of(&text, at).iter().flatten().for_each(|(_, span)| is_part("a keyword")(span));
+        roles::parameters_of(&text, at).iter().flatten().for_each(|(_, span)| is_part("a parameter")(span));
+        roles::statement_of(&text, at).iter().for_each(is_part("a statement"));
         let _ = roles::object_of(&text, at);
-        roles::callee_of(&text, at).iter().for_each(is_part);
+        roles::callee_of(&text, at).iter().for_each(is_part("a callee"));
         let _ = roles::enclosing_call(&text, at);
         let _ = roles::enclosing_class(&text, at);
         let _ = decorated::passed_type(&text, at);
-        position::token_at(&text, at).iter().for_each(is_part);
+        position::token_at(&text, at).iter().for_each(is_part("a token"));
     }
     let _ = roles::functions_with_parameter(&text, name);
     let _ = decorated::decorated_parameters(&text);
@@ -169,5 +181,5 @@ pub(super) fn python(random: &mut Random, seeds: &Seeds) {
     let document = files.read(&path).expect("because the file is there");
     let number = u32::try_from(random.below(text.lines().count() + 2)).unwrap_or_default();
     let _ = line::resolve_line(&files, &roots, &document, number);
-    line::names_on(&document, number).iter().for_each(is_part);
+    line::names_on(&document, number).iter().for_each(is_part("a name of a line"));
 }
