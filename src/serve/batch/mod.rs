@@ -28,6 +28,10 @@ use scheduler::{LineLabel, Scheduler};
 pub use answer::{BatchAnswer, ScoredHead};
 pub use input::LineDefaults;
 
+/// How much longer than its limit a request may take, so that its own reaction to the limit comes first: the facts that are known
+/// by then.
+const GRACE_PERIOD: Duration = Duration::from_secs(1);
+
 /// How long the reader of the answers may take for the rest when the batch is canceled.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -250,7 +254,7 @@ async fn answer(
         let limit = async {
             match timeout {
                 Some(seconds) => {
-                    tokio::time::sleep(Duration::from_secs(seconds.into())).await;
+                    tokio::time::sleep(Duration::from_secs(seconds.into()) + GRACE_PERIOD).await;
                     seconds
                 }
                 None => std::future::pending().await,

@@ -21,7 +21,8 @@ use crate::model::facts::{Completeness, CompletenessStatus, Facts, Location};
 use crate::model::request::{Command, Direction, DirtyPolicy, Options, Request, Severity, TypeDirection};
 use crate::path::{AbsPath, DocUri, FileUri, WorkspacePath};
 use crate::selector::{CursorSpec, PositionSpec, RangeSpec};
-use crate::text::plural;
+use crate::text::{LineIndex, plural};
+use crate::workspace::files::read_text;
 
 /// How often a request is repeated because a file was saved meanwhile.
 const MAX_ATTEMPTS: u32 = 3;
@@ -237,9 +238,18 @@ impl RequestHandler<'_> {
             DocUri::Workspace(path) => Some(root.join(path.as_str())),
             DocUri::Env(_) | DocUri::Server(_) => None,
         };
-        let has_mark = at.line == 0 && path.is_some_and(|path| self.without_mark.contains(&path));
-        let hidden = if has_mark { width_of_mark(self.server.client.unit) } else { 0 };
-        [at.line.saturating_add(1), at.character.saturating_add(1).saturating_add(hidden)]
+        let unit = self.server.client.unit;
+        let has_mark = at.line == 0 && path.as_ref().is_some_and(|path| self.without_mark.contains(path));
+        let hidden = if has_mark { width_of_mark(unit) } else { 0 };
+        let column = at.character.saturating_add(hidden);
+        let end = path.and_then(|path| {
+            let open = self.open.get(&path).filter(|_| !self.server.workspace.from_disk && !has_mark);
+            let text = open.map(|open| open.text.to_string()).or_else(|| read_text(&path))?;
+            let lines = LineIndex::new(&text);
+            Some(lines.position(&text, lines.line_span(&text, at.line)?.end, unit).column)
+        });
+        // "If the character value is greater than the line length it defaults back to the line length" (LSP 3.17, Position).
+        [at.line.saturating_add(1), column.min(end.unwrap_or(u32::MAX)).saturating_add(1)]
     }
 
     pub(super) fn cursor(&self, uri: DocUri, at: lsp::Position) -> PositionSpec {

@@ -116,7 +116,7 @@ fn diagnostics_of_other_open_documents_are_pushed_again() {
 /// Nothing at a position is an answer; a position that is in no file is a mistake of the client.
 #[test]
 fn a_position_in_no_file_is_an_error() {
-    let env = TestEnv::ty(&Project::parse("//- /a.py\nx = 1\nif x:\n    pass\n"));
+    let env = TestEnv::ty(&Project::parse("//- /a.py\nx = 1\nif x:\n    pass\ny = x\n"));
     let mut client = connect(&env, &[], everything());
     let at = |name: &str, line: u32| json!({"textDocument": {"uri": uri(&env, name)}, "position": {"line": line, "character": 0}});
     for method in ["textDocument/definition", "textDocument/hover", "textDocument/prepareRename"] {
@@ -126,4 +126,7 @@ fn a_position_in_no_file_is_an_error() {
             assert_eq!(answer["error"]["code"], -32803, "{method} {name}: {answer}");
         }
     }
+    // A column beyond the end of a line is its end.
+    let beyond = with(at("a.py", 3), json!({"position": {"line": 3, "character": 4_000_000_000_u32}}));
+    assert_eq!(places(&result(&mut client, "textDocument/definition", beyond)), ["a.py:1:1"]);
 }
