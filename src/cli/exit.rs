@@ -9,7 +9,8 @@ use crate::model::error::ErrorSymbol;
 pub(crate) enum ProgramExit {
     /// 0: success.
     Ok,
-    /// 1: success, but the condition of `--fail-on` holds, a validated file is not valid, or a change of a schema is breaking.
+    /// 1: success, but the condition of `--fail-on` holds, a validated file is not valid, a change of a schema is breaking, or a client
+    /// of `lsp` sent `exit` without `shutdown`.
     CheckFailed,
     /// The exit code of the error.
     Failed(ErrorSymbol),

@@ -33,6 +33,33 @@ const USED_AS_VALUE: &str = "used as a value, which may be called";
 /// Why the use of a property is no known call: the server may list only what is written as one.
 const ACCESSED_AS_PROPERTY: &str = "a property, called where it is accessed";
 
+/// The same for a method whose decorator may have made a descriptor of it, such as a cached property.
+const ACCESSED_AS_DESCRIPTOR: &str = "what its decorator returns may call it where it is accessed";
+
+/// Why an attribute of a decorated function may call the function: `task.delay()`.
+const READ_OF_DECORATED: &str = "what its decorator returns may call it";
+
+/// Decorators that return the function, or a function that only its callers call.
+const PLAIN_DECORATORS: [&str; 17] = [
+    "abstractmethod",
+    "asynccontextmanager",
+    "cache",
+    "classmethod",
+    "contextmanager",
+    "deprecated",
+    "final",
+    "lru_cache",
+    "no_type_check",
+    "overload",
+    "override",
+    "runtime_checkable",
+    "singledispatch",
+    "singledispatchmethod",
+    "staticmethod",
+    "type_check_only",
+    "wraps",
+];
+
 /// Answers `calls`.
 pub(super) async fn calls(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
     let capabilities = cx.require("callHierarchy", cx.server.client.capabilities().call_hierarchy)?;
@@ -215,6 +242,9 @@ impl Functions<'_> {
         match defined {
             Some(defined) if defined.kind == DefinitionKind::Property => Callable::Property,
             _ if item.kind.name() == "class" => Callable::Class,
+            Some(defined) if !defined.decorators.iter().all(|name| is_plain_decorator(name)) => {
+                if defined.class.is_some() { Callable::Descriptor } else { Callable::Decorated }
+            }
             _ => Callable::Function,
         }
     }
@@ -226,6 +256,16 @@ impl Functions<'_> {
         let defined = self.0.defined_at(&document.path, offset)?;
         defined.class.map(|class| class.id().name)
     }
+}
+
+/// Whether a decorator is known to leave to its callers when the function is called.
+fn is_plain_decorator(name: &str) -> bool {
+    name.rsplit('.').next().is_some_and(|last| PLAIN_DECORATORS.contains(&last))
+}
+
+/// Whether Python itself calls methods of this name: `__init__`, `__call__`.
+fn is_special(name: &str) -> bool {
+    name.len() > 4 && name.starts_with("__") && name.ends_with("__")
 }
 
 /// The calls of a function.
@@ -241,6 +281,10 @@ struct Called {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Callable {
     Function,
+    /// A function with a decorator that is not known.
+    Decorated,
+    /// A method with a decorator that is not known.
+    Descriptor,
     /// A property: one of its functions is called wherever it is read, assigned or deleted.
     Property,
     Class,
@@ -260,9 +304,15 @@ impl Callable {
         match (self, used) {
             (_, ValueUse::Called) => Meaning::Call,
             (Self::Property, _) if is_attribute => Meaning::MayBeCall(ACCESSED_AS_PROPERTY),
-            (Self::Function, ValueUse::Escapes) => Meaning::MayBeCall(USED_AS_VALUE),
+            (Self::Descriptor, _) if is_attribute => Meaning::MayBeCall(ACCESSED_AS_DESCRIPTOR),
+            (Self::Decorated, ValueUse::Before) => Meaning::MayBeCall(READ_OF_DECORATED),
+            (Self::Function | Self::Decorated | Self::Descriptor, ValueUse::Escapes) => {
+                Meaning::MayBeCall(USED_AS_VALUE)
+            }
             // Uses of another name for it are among the known references.
-            (Self::Function, ValueUse::Bound(names)) if !names.iter().all(is_followed) => {
+            (Self::Function | Self::Decorated | Self::Descriptor, ValueUse::Bound(names))
+                if !names.iter().all(&is_followed) =>
+            {
                 Meaning::MayBeCall(USED_AS_VALUE)
             }
             // What gets a class may make an instance of it; mostly it does not: `isinstance(x, C)`, `except C`.
@@ -272,7 +322,8 @@ impl Callable {
 
     /// Whether a call that a server claims at a use of the name is none.
     fn refutes(self, used: &ValueUse) -> bool {
-        self == Self::Function && matches!(used, ValueUse::Escapes | ValueUse::Bound(_))
+        !matches!(self, Self::Property | Self::Class)
+            && matches!(used, ValueUse::Escapes | ValueUse::Bound(_))
     }
 }
 
@@ -303,69 +354,88 @@ async fn incoming(
         let is_attribute = one.token.kind == OccurrenceKind::Attribute;
         !one.token.kind.is_token() || callable.meaning(&used, is_attribute, |_| false) != Meaning::NoCall
     });
-    let uses: BTreeMap<(AbsPath, usize), LspLocation> = explained
+    let uses: Uses = explained
         .references
-        .keys()
-        .filter_map(|place| Some(((place.path.clone(), offset_of(cx, place)?.1), place.clone())))
+        .iter()
+        .filter_map(|(place, evidence)| {
+            Some(((place.path.clone(), offset_of(cx, place)?.1), (place.clone(), evidence.clone())))
+        })
         .collect();
-    // Pyright claims calls of what is only passed on, ty does not. Its range of `(f)()` begins before the name.
-    let mut known: BTreeSet<(AbsPath, usize)> = BTreeSet::new();
-    for CallEdge { edge, .. } in &mut edges {
-        let path = &edge.item.path;
-        edge.ranges.retain_mut(|range| {
-            let place = LspLocation { path: path.clone(), range: *range };
-            let Some((document, offset)) = offset_of(cx, &place) else { return true };
-            let at = (path.clone(), offset);
-            let Some(use_of_name) = uses.get(&at) else { return true };
-            *range = document.lines.range(
-                &document.text,
-                offset..end_of(cx, &document, use_of_name, offset),
-                cx.locations.server_unit,
-            );
-            let is_call = !callable.refutes(&Usage::of(&document.text).value_use(offset));
-            is_call && known.insert(at)
-        });
-    }
-    edges.retain(|edge| !edge.edge.ranges.is_empty());
-    for (at, place) in &uses {
+    let known = keep_calls(cx, callable, &mut edges, &uses);
+    for (at, (place, evidence)) in &uses {
         if known.contains(at) {
             continue;
         }
         let Some((document, offset)) = offset_of(cx, place) else { continue };
-        let Some(evidence) = explained.references.get(place) else { continue };
         let usage = Usage::of(&document.text);
         let is_followed = |target: &Span| uses.contains_key(&(place.path.clone(), target.start));
-        let is_attribute = usage.receiver(offset).is_some();
+        let is_attribute = usage.receiver(offset).is_some() || usage.is_looked_up(offset);
         match callable.meaning(&usage.value_use(offset), is_attribute, is_followed) {
-            Meaning::Call => {}
-            Meaning::NoCall => continue,
+            Meaning::Call => {
+                let caller = caller(cx, &document, usage.enclosing_functions(offset)).await?;
+                add_site(&mut edges, caller, place.range, evidence);
+            }
+            Meaning::NoCall => {}
             Meaning::MayBeCall(reason) => {
                 let kind = if is_attribute { OccurrenceKind::Attribute } else { OccurrenceKind::Identifier };
                 let end = end_of(cx, &document, place, offset);
                 let token = Token::new(document.clone(), offset..end, kind);
                 explained.unresolved.push(UnresolvedToken::new(token, reason.to_owned()));
-                continue;
             }
         }
-        let caller = caller(cx, &document, usage.enclosing_functions(offset)).await?;
-        let at = edges.iter().position(|other| item_key(&other.edge.item) == item_key(&caller));
-        let at = at.unwrap_or_else(|| {
-            edges.push(CallEdge {
-                edge: lsp::LspCall { item: caller, ranges: Vec::new() },
-                evidence: BTreeMap::new(),
-            });
-            edges.len() - 1
-        });
-        edges[at].edge.ranges.push(place.range);
-        edges[at].evidence.insert(place.range, evidence.clone());
     }
     cx.require_fresh_outside_workspace(edges.iter().map(|edge| &edge.edge.item.path))?;
     edges.sort_by_key(|edge| item_key(&edge.edge.item));
     let mut verdict = completeness::verdict(cx, &searched, &explained);
     sort(&mut verdict.unresolved.items);
     verdict.explained = None;
+    if is_special(&item.name) && verdict.status != CompletenessStatus::Unknown {
+        verdict.status = CompletenessStatus::Unknown;
+        verdict.reason = Some(format!("`{}` is also called where its name is not written", item.name));
+    }
     let overrides = references::overrides(cx, &explained);
     Ok(Called { edges, overrides, verdict, is_late: explained.is_late })
+}
+
+/// The known references to a function, by file and byte.
+type Uses = BTreeMap<(AbsPath, usize), (LspLocation, Evidence)>;
+
+/// Drops the sites of edges that are no calls: Pyright claims calls of what is only passed on, ty does not. The ranges of the
+/// others become those of the names: Pyright's range of `(f)()` begins before it. Returns the known references that are sites.
+fn keep_calls(
+    cx: &RequestContext<'_>,
+    callable: Callable,
+    edges: &mut Vec<CallEdge>,
+    uses: &Uses,
+) -> BTreeSet<(AbsPath, usize)> {
+    let mut known = BTreeSet::new();
+    for CallEdge { edge, .. } in &mut *edges {
+        let path = &edge.item.path;
+        edge.ranges.retain_mut(|range| {
+            let place = LspLocation { path: path.clone(), range: *range };
+            let Some((document, offset)) = offset_of(cx, &place) else { return true };
+            let at = (path.clone(), offset);
+            let Some((name, _)) = uses.get(&at) else { return true };
+            let name = offset..end_of(cx, &document, name, offset);
+            *range = document.lines.range(&document.text, name, cx.locations.server_unit);
+            let is_call = !callable.refutes(&Usage::of(&document.text).value_use(offset));
+            is_call && known.insert(at)
+        });
+    }
+    edges.retain(|edge| !edge.edge.ranges.is_empty());
+    known
+}
+
+/// Adds a call to the edge of its caller.
+fn add_site(edges: &mut Vec<CallEdge>, caller: LspCallItem, range: Range, evidence: &Evidence) {
+    let at = edges.iter().position(|other| item_key(&other.edge.item) == item_key(&caller));
+    let at = at.unwrap_or_else(|| {
+        let edge = lsp::LspCall { item: caller, ranges: Vec::new() };
+        edges.push(CallEdge { edge, evidence: BTreeMap::new() });
+        edges.len() - 1
+    });
+    edges[at].edge.ranges.push(range);
+    edges[at].evidence.insert(range, evidence.clone());
 }
 
 /// The function that contains a call, as the server's item, or the module.

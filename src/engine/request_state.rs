@@ -199,7 +199,7 @@ impl RequestState {
                 let uri = self.inputs.paths.uri(&target.document.path);
                 let error = ErrorBody::new(ErrorSymbol::Usage, format!("{uri} is not a Python file"));
                 Err(Failure::reported(error.hint(
-                    "name a .py or .pyi file, or a script whose first line starts with `#!` and names python",
+                    "name a .py, .pyi or .pyw file, or a script whose first line starts with `#!` and names python",
                 )))
             }
             _ => {
@@ -284,7 +284,7 @@ impl RequestState {
                     let error =
                         ErrorBody::new(ErrorSymbol::Usage, format!("{path_option} is not a Python file"));
                     return Err(Failure::reported(
-                        error.hint("name .py or .pyi files, or folders that contain some"),
+                        error.hint("name .py, .pyi or .pyw files, or folders that contain some"),
                     ));
                 }
                 found.insert(path);
@@ -325,7 +325,7 @@ impl RequestState {
 fn is_python(document: &Document) -> bool {
     let name = document.path.file_name();
     let first = document.text.lines().next().unwrap_or_default();
-    name.ends_with(".py") || name.ends_with(".pyi") || (first.starts_with("#!") && first.contains("python"))
+    crate::path::is_python(name) || (first.starts_with("#!") && first.contains("python"))
 }
 
 fn resolve(

@@ -73,6 +73,20 @@ impl From<io::Error> for CodecError {
 #[derive(Debug, Default)]
 pub struct Codec {
     state: DecoderState,
+    /// Whether the stream goes on after a body that is no message.
+    skips_bodies: bool,
+}
+
+impl Codec {
+    /// A codec that goes on after a body that is no message: its frame was read.
+    pub(super) fn that_skips_bodies() -> Self {
+        Self { skips_bodies: true, ..Self::default() }
+    }
+
+    /// Whether the stream can be decoded further after an error.
+    pub(super) const fn goes_on_after(&self, error: &CodecError) -> bool {
+        self.skips_bodies && matches!(error, CodecError::Body { .. })
+    }
 }
 
 #[derive(Debug)]
@@ -117,7 +131,11 @@ impl Decoder for Codec {
             source.reserve(length - source.len() + READ_BYTES);
             return Ok(None);
         }
-        let message = body(source.split_to(length).freeze())?;
+        let read = body(source.split_to(length).freeze());
+        if read.is_err() && self.skips_bodies {
+            self.state = DecoderState::default();
+        }
+        let message = read?;
         if source.is_empty() && length.max(source.capacity()) > MAX_KEPT_BUFFER_BYTES {
             // Otherwise the rest of the buffer would keep a long message's memory until the next read.
             *source = BytesMut::new();

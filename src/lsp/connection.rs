@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio_util::codec::{Decoder as _, Encoder as _};
 
 use super::codec::{Codec, CodecError, READ_BYTES};
@@ -48,16 +49,34 @@ impl Connection {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
+        Self::start(reader, writer, Codec::default()).0
+    }
+
+    /// The same to a client: a frame whose body is no message is an error that does not end the stream. The task ends when all that
+    /// was sent is written and no sender is left.
+    #[must_use]
+    pub fn to_client<R, W>(reader: R, writer: W) -> (Self, JoinHandle<()>)
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        Self::start(reader, writer, Codec::that_skips_bodies())
+    }
+
+    fn start<R, W>(reader: R, writer: W, codec: Codec) -> (Self, JoinHandle<()>)
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
         let (here, there) = Self::pair();
         let Self { sender, receiver } = there;
-        tokio::spawn(write(writer, receiver, sender.clone()));
-        tokio::spawn(read(reader, sender));
-        here
+        let writing = tokio::spawn(write(writer, receiver, sender.clone()));
+        tokio::spawn(read(reader, sender, codec));
+        (here, writing)
     }
 }
 
-async fn read(mut reader: impl AsyncRead + Unpin, sender: mpsc::UnboundedSender<Received>) {
-    let mut codec = Codec::default();
+async fn read(mut reader: impl AsyncRead + Unpin, sender: mpsc::UnboundedSender<Received>, mut codec: Codec) {
     let mut buffer = BytesMut::with_capacity(READ_BYTES);
     let mut ended = false;
     loop {
@@ -82,7 +101,7 @@ async fn read(mut reader: impl AsyncRead + Unpin, sender: mpsc::UnboundedSender<
             }
             Err(error) => Err(error),
         };
-        let failed = received.is_err();
+        let failed = received.as_ref().is_err_and(|error| !codec.goes_on_after(error));
         if sender.send(received).is_err() || failed {
             return;
         }

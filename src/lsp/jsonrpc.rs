@@ -176,6 +176,12 @@ impl Message {
         Self::Response(Response { id: Some(id), outcome: outcome.map(RawResult::from) })
     }
 
+    /// The response to a message that could not be read.
+    #[must_use]
+    pub const fn unreadable(error: ResponseError) -> Self {
+        Self::Response(Response { id: None, outcome: Err(error) })
+    }
+
     /// Parses a message.
     ///
     /// # Errors

@@ -51,6 +51,8 @@ pub struct Profile {
     pub finds_files: bool,
     /// Whether its references leave out uses of a module in dotted names, and uses under other names than the one asked about.
     pub leaves_out_names: bool,
+    /// Whether its references of a name have, from code that cannot run, everything that is written as the name.
+    pub claims_unreachable_names: bool,
     /// Whether the location of an attribute's definition is all of `self.name` in place of the name.
     pub defines_dotted: bool,
     /// Whether its stubs of the standard library are in its program, where they cannot be searched.
@@ -102,6 +104,7 @@ const PYRIGHT: Profile = Profile {
     python: PythonSource::Interpreter,
     finds_files: false,
     leaves_out_names: false,
+    claims_unreachable_names: true,
     hides_stubs: false,
     defines_dotted: false,
     pulls_without_capability: true,
@@ -132,6 +135,7 @@ static TY: Profile = Profile {
     python: PythonSource::Prefix,
     finds_files: true,
     leaves_out_names: true,
+    claims_unreachable_names: false,
     hides_stubs: true,
     defines_dotted: true,
     pulls_without_capability: true,

@@ -435,7 +435,7 @@ pub enum Scope {
 /// Whether the module of a rename is given as a path, not as a dotted name.
 #[must_use]
 pub fn is_module_path(text: &str) -> bool {
-    text.contains('/') || text.ends_with(".py") || text.ends_with(".pyi")
+    text.contains('/') || crate::path::is_python(text)
 }
 
 /// The files whose diagnostics a rename compares.

@@ -13,3 +13,12 @@ pub use doc_uri::DocUri;
 pub use file_uri::FileUri;
 pub use percent::{decode as decode_percent, encode_portable, encode_portable_and};
 pub use workspace::WorkspacePath;
+
+/// What the names of Python source and stub files end with.
+pub(crate) const PYTHON_SUFFIXES: [&str; 3] = [".py", ".pyi", ".pyw"];
+
+/// Whether a path, or the name of a file, is that of a Python source or stub file.
+#[must_use]
+pub fn is_python(path: &str) -> bool {
+    PYTHON_SUFFIXES.iter().any(|suffix| path.ends_with(suffix))
+}

@@ -26,7 +26,7 @@ impl WorkspacePath {
     /// Whether this is a Python source or stub file.
     #[must_use]
     pub fn is_python(&self) -> bool {
-        self.0.ends_with(".py") || self.0.ends_with(".pyi")
+        super::is_python(&self.0)
     }
 }
 

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use tree_sitter::{Node, Tree};
 
-use super::outline::Span;
+use super::outline::{Import, Outline, Span};
 use super::replaceable::Replaceable;
 use super::roles::name_of_parameter;
 use super::syntax::{children, dotted, parse, text_of, unwrapped};
@@ -145,6 +145,20 @@ impl<'t> Usage<'t> {
             "import_from_statement" => around.child_by_field_name("module_name") == Some(dotted),
             _ => false,
         })
+    }
+
+    /// The import that binds the name whose token begins at an offset, also in a function. It has no parent and no branch.
+    #[must_use]
+    pub fn import_binding(&self, offset: usize) -> Option<Import> {
+        let mut node = self.token(offset)?;
+        while !matches!(node.kind(), "import_statement" | "import_from_statement") {
+            node = node.parent()?;
+        }
+        let (start, text) = (node.start_byte(), self.text.get(node.byte_range())?);
+        let statement = Outline::parse(text);
+        let import = statement.imports.iter().find(|import| import.bound_span.start + start == offset)?;
+        let bound_span = import.bound_span.start + start..import.bound_span.end + start;
+        Some(Import { bound_span, ..import.clone() })
     }
 
     /// The use of the name token at an offset.

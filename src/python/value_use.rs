@@ -14,7 +14,9 @@ pub enum ValueUse {
     Bound(Vec<Span>),
     /// It is passed, returned, stored: what gets it may call it.
     Escapes,
-    /// Nothing: the name is imported, defined, assigned, deleted, an annotation, a base class, a condition, compared, or before a dot.
+    /// An attribute of it is read.
+    Before,
+    /// Nothing: the name is imported, defined, assigned, deleted, an annotation, a base class, a condition, or compared.
     Unused,
 }
 
@@ -22,10 +24,13 @@ pub enum ValueUse {
 const CALLING_ATTRIBUTES: [&str; 4] = ["__call__", "__get__", "__func__", "__wrapped__"];
 
 impl Usage<'_> {
-    /// What becomes of the value of the name token at an offset, of `x.name` where it is an attribute. Nothing for strings.
+    /// What becomes of the value of the name token at an offset, of `x.name` where it is an attribute, and of `getattr(x, "name")`.
+    /// Nothing for other strings.
     #[must_use]
     pub fn value_use(&self, offset: usize) -> ValueUse {
-        let Some(token) = self.token(offset) else { return ValueUse::Unused };
+        let Some(token) = self.token(offset).or_else(|| self.looked_up(offset)) else {
+            return ValueUse::Unused;
+        };
         if imported(token).is_some() {
             return ValueUse::Unused;
         }
@@ -41,7 +46,7 @@ impl Usage<'_> {
                 let is_calling = name.is_some_and(|name| {
                     self.text.get(name.byte_range()).is_some_and(|name| CALLING_ATTRIBUTES.contains(&name))
                 });
-                if is_calling { ValueUse::Escapes } else { ValueUse::Unused }
+                if is_calling { ValueUse::Escapes } else { ValueUse::Before }
             }
             "assignment" if is("right") => bound(parent),
             "named_expression" if is("value") => {
@@ -67,6 +72,8 @@ impl Usage<'_> {
                 ValueUse::Unused
             }
             _ if is("name") || is("condition") => ValueUse::Unused,
+            // `Box[int](1)` makes an instance of `Box`.
+            "subscript" if is("value") && is_callee(parent) => ValueUse::Called,
             "subscript" if is("value") => ValueUse::Unused,
             "conditional_expression" if is_condition(parent, node) => ValueUse::Unused,
             "type"
@@ -74,6 +81,7 @@ impl Usage<'_> {
             | "parameters"
             | "lambda_parameters"
             | "dotted_name"
+            | "aliased_import"
             | "global_statement"
             | "nonlocal_statement"
             | "expression_statement"
@@ -90,6 +98,29 @@ impl Usage<'_> {
             _ => ValueUse::Escapes,
         }
     }
+
+    /// Whether the name at an offset is given to `getattr` as a string.
+    #[must_use]
+    pub fn is_looked_up(&self, offset: usize) -> bool {
+        self.looked_up(offset).is_some()
+    }
+
+    /// The call of `getattr` that is given the name at an offset as a string.
+    fn looked_up(&self, offset: usize) -> Option<Node<'_>> {
+        let mut string = self.tree.root_node().descendant_for_byte_range(offset, offset)?;
+        while string.kind() != "string" {
+            string = string.parent().filter(|node| node.kind().starts_with("string"))?;
+        }
+        let arguments = string.parent().filter(|node| node.kind() == "argument_list")?;
+        let call = arguments.parent().filter(|node| node.kind() == "call")?;
+        let function = call.child_by_field_name("function")?;
+        let is_getattr = self.text.get(function.byte_range()) == Some("getattr");
+        (is_getattr && arguments.named_child(1) == Some(string)).then_some(call)
+    }
+}
+
+fn is_callee(node: Node<'_>) -> bool {
+    node.parent().is_some_and(|call| call.child_by_field_name("function") == Some(node))
 }
 
 /// The use of the value of an assignment: bound to names only, or stored elsewhere, too.
@@ -171,7 +202,7 @@ mod tests {
             "x: §f",
             "class C(§f): pass",
             "g(§f=1)",
-            "§f.cache_clear()",
+            "from m import f as §g",
             "if §f: pass",
             "x = 1 if §f else 2",
             "§f == g",
@@ -185,6 +216,17 @@ mod tests {
             "a.§f, b = x",
         ] {
             assert_eq!(use_of(text).1, ValueUse::Unused, "{text}");
+        }
+        assert_eq!(use_of("§f.cache_clear()").1, ValueUse::Before);
+        for (text, expected) in [
+            ("§C[int](1)", ValueUse::Called),
+            ("§C[int]", ValueUse::Unused),
+            ("getattr(x, '§f')(1)", ValueUse::Called),
+            ("g(getattr(x, '§f', None))", ValueUse::Escapes),
+            ("hasattr(x, '§f')", ValueUse::Unused),
+            ("getattr('§f', x)", ValueUse::Unused),
+        ] {
+            assert_eq!(use_of(text).1, expected, "{text}");
         }
     }
 }

@@ -203,14 +203,13 @@ impl NameSpec {
     }
 }
 
-/// The suffixes of the files whose definitions [`NameSpec`] selects: they end the path in its text form.
-pub(crate) const PYTHON_SUFFIXES: [&str; 2] = [".py", ".pyi"];
-
+/// The path of a file whose definitions [`NameSpec`] selects: a suffix of Python ends it in the text form.
 fn python_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<DocUri>, D::Error> {
     let uri = Option::<DocUri>::deserialize(deserializer)?;
-    let is_python = |uri: &DocUri| PYTHON_SUFFIXES.iter().any(|suffix| uri.to_string().ends_with(suffix));
     match uri {
-        Some(uri) if !is_python(&uri) => Err(D::Error::custom(format!("{uri} is not a .py or .pyi file"))),
+        Some(uri) if !crate::path::is_python(&uri.to_string()) => {
+            Err(D::Error::custom(format!("{uri} is not a .py, .pyi or .pyw file")))
+        }
         uri => Ok(uri),
     }
 }

@@ -115,11 +115,11 @@ impl schemars::JsonSchema for QualName {
 pub struct DottedName(Vec<String>);
 
 impl DottedName {
-    /// A chain of names; `None` if it is empty, contains a text that is not an identifier, or ends in `.py` or `.pyi`.
+    /// A chain of names; `None` if it is empty, contains a text that is not an identifier, or ends like the name of a Python file.
     #[must_use]
     pub fn new(names: Vec<String>) -> Option<Self> {
         let is_path =
-            names.len() > 1 && names.last().is_some_and(|last| matches!(last.as_str(), "py" | "pyi"));
+            names.len() > 1 && names.last().is_some_and(|last| matches!(last.as_str(), "py" | "pyi" | "pyw"));
         (!names.is_empty() && !is_path && names.iter().all(|name| is_identifier(name))).then_some(Self(names))
     }
 

@@ -266,7 +266,7 @@ fn uri() -> impl Strategy<Value = DocUri> {
 
 /// The file of a name: it ends in `.py`, and may contain the text that ends a path.
 fn python_uri() -> impl Strategy<Value = DocUri> {
-    (uri(), "(\\.py::?|)", "\\.pyi?").prop_filter_map("a Python file", |(uri, inner, suffix)| {
+    (uri(), "(\\.py::?|)", "\\.py[iw]?").prop_filter_map("a Python file", |(uri, inner, suffix)| {
         DocUri::parse(&format!("{uri}{inner}{suffix}"))
     })
 }

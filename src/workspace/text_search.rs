@@ -1,6 +1,6 @@
-//! Searches documentation and configuration files, which may mention Python names.
+//! Searches documentation, configuration, and scripts, which may mention Python names.
 //!
-//! Only files with a known text extension and of moderate size are read. Hidden folders and folders that tools generate
+//! Only files of moderate size with a known text extension, or without one, are read. Hidden folders and folders that tools generate
 //! are skipped.
 
 use crate::path::{AbsPath, WorkspacePath};
@@ -34,7 +34,7 @@ pub fn find_in_text_files(root: &AbsPath, word: &str) -> Vec<(WorkspacePath, usi
             if kind.is_dir() && !is_skipped {
                 folders.push(folder.join(&name));
             } else if kind.is_file()
-                && EXTENSIONS.iter().any(|extension| name.ends_with(extension))
+                && (!name.contains('.') || EXTENSIONS.iter().any(|extension| name.ends_with(extension)))
                 && entry.metadata().is_ok_and(|metadata| metadata.len() <= MAX_FILE_BYTES)
             {
                 files.push(folder.join(&name));
@@ -80,11 +80,12 @@ mod tests {
             ("docs/a.rst", "add_x"),
             ("docs/.git/b.md", "add"),
             ("c.py", "add"),
+            ("docs/script", "#!/usr/bin/env python3\n\nadd()"),
         ] {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         let found: Vec<_> =
             find_in_text_files(&root, "add").into_iter().map(|(_, line, column)| (line, column)).collect();
-        assert_eq!(found, [(1, 4), (2, 7)]);
+        assert_eq!(found, [(1, 4), (2, 7), (3, 1)]);
     }
 }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use super::cache_file::{FieldReader, FieldWriter};
 use super::files::canonical;
 use super::parallel::parallel_map;
-use crate::path::{AbsPath, WorkspacePath};
+use crate::path::{AbsPath, WorkspacePath, is_python};
 
 /// Times within this many nanoseconds of the walk that recorded them are not trusted. The coarsest file systems have a
 /// resolution of two seconds.
@@ -515,10 +515,6 @@ fn inside(folder: &str, name: &str) -> String {
 
 fn name_of(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
-}
-
-fn is_python(name: &str) -> bool {
-    name.ends_with(".py") || name.ends_with(".pyi")
 }
 
 /// Whether a folder of this name never contains the workspace's own code.

@@ -681,6 +681,60 @@ class Child(Base):
 }
 
 /// What gets a function as a value may call it, and a property is called where it is read.
+/// What a generic class, a string, a descriptor and a name that Python calls by itself mean for the calls of a function.
+#[test]
+fn callers_that_do_not_write_a_plain_call() {
+    let project = Project::parse(
+        "\
+//- /m.py
+from typing import Generic, TypeVar
+from missing import lazy, task
+T = TypeVar('T')
+class Box(Generic[T]):
+    def __init__(self, x: T) -> None: self.x = x
+    @lazy
+    def size(self) -> int: return 1
+    def go(self) -> int: return 2
+@task
+def job() -> int: return 3
+def plain() -> int: return 4
+//- /n.py
+from m import Box, job, plain as renamed
+b = Box[int](3)
+getattr(b, 'go')()
+if b.size: job.delay()
+renamed()
+plain: Box[int]
+//- /__init__.py
+from .m import plain as plain
+",
+    );
+    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        let found = |name: &str| {
+            let bundle = env.lanser(["calls", &format!("py://m#{name}"), "--incoming", "--json"]).answer();
+            let at = |item: &Value| item["at"].as_str().unwrap().to_owned();
+            let list = |items: &Value| items.as_array().unwrap().iter().map(at).collect::<Vec<_>>();
+            let calls = bundle["facts"]["calls"].as_array().unwrap();
+            let sites: Vec<String> = calls.iter().flat_map(|call| list(&call["sites"])).collect();
+            let stated = &bundle["facts"]["completeness"];
+            (sites, list(&stated["unresolved"]["items"]), stated["status"].as_str().unwrap().to_owned())
+        };
+        let of = |sites: &[&str], unresolved: &[&str], status: &str| {
+            let texts = |places: &[&str]| places.iter().map(|place| (*place).to_owned()).collect::<Vec<_>>();
+            (texts(sites), texts(unresolved), status.to_owned())
+        };
+        assert_eq!(found("Box"), of(&["n.py@L2:C5"], &[], "complete"));
+        assert_eq!(found("Box.go"), of(&["n.py@L3:C13"], &[], "complete"));
+        // Pyright takes it for a property.
+        let (sites, unresolved, status) = found("Box.size");
+        assert_eq!(status == "complete", unresolved.is_empty());
+        assert_eq!([sites, unresolved].concat(), ["n.py@L4:C6"]);
+        assert_eq!(found("job"), of(&[], &["n.py@L4:C12"], "partial"));
+        assert_eq!(found("plain"), of(&["n.py@L5:C1"], &[], "complete"));
+        assert_eq!(found("Box.__init__").2, "unknown");
+    }
+}
+
 #[test]
 fn callers_of_functions_that_are_used_as_values() {
     let project = Project::parse(

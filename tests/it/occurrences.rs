@@ -1276,3 +1276,81 @@ print(call(plug))
         assert_eq!(uses(&env, "py://plug#run").unresolved, ["app.py:5:19"]);
     }
 }
+
+/// In code that cannot run Pyright takes every variable of the name for the module's, and each import of it.
+#[test]
+fn variables_in_code_that_cannot_run_are_other_variables() {
+    let project = Project::parse(
+        "\
+//- /u.py
+def echo(x=1): return x
+//- /other.py
+def echo(): return 2
+//- /w.py
+import sys
+from u import echo
+echo(1)
+if sys.platform == 'win32':
+    def p1(echo): return echo()
+    def p2():
+        for echo in []: echo()
+        return [echo() for echo in []], (lambda echo: echo())(3)
+    class Z:
+        echo = 5
+        y = echo
+        def m(self): return self.echo
+    def p3(*, echo=3): return echo
+    p3(echo=4)
+    def p4():
+        from other import echo
+        return echo()
+    def p5(): return echo(9)
+def after():
+    return 1
+    def q(echo): return echo()
+    return echo(5)
+def late(echo):
+    return 1
+    return echo()
+//- /fallback.py
+import sys
+if sys.platform == 'win32':
+    from other import echo
+else:
+    from u import echo
+echo()
+",
+    );
+    for env in [TestEnv::pyright(&project), TestEnv::ty(&project)] {
+        let bundle = env.lanser(["refs", "py://u#echo", "--json"]).answer();
+        let found = bundle["facts"]["references"].as_array().unwrap();
+        let found: Vec<_> = found.iter().map(|one| one["at"].as_str().unwrap()).collect();
+        let expected = [
+            "fallback.py@L5:C19",
+            "fallback.py@L6:C1",
+            "u.py@L1:C5",
+            "w.py@L2:C15",
+            "w.py@L3:C1",
+            "w.py@L18:C22",
+            "w.py@L22:C12",
+        ];
+        assert_eq!(found, expected, "{bundle}");
+        assert_eq!(bundle["facts"]["completeness"]["status"], "complete", "{bundle}");
+        env.lanser(["rename", "py://u#echo", "say", "--apply", "--json"]).answer();
+        let text = std::fs::read_to_string(env.file("w.py")).unwrap();
+        let lines: Vec<(usize, &str)> =
+            text.lines().enumerate().filter(|(_, line)| line.contains("say")).collect();
+        let expected = [
+            (1, "from u import say"),
+            (2, "say(1)"),
+            (17, "    def p5(): return say(9)"),
+            (21, "    return say(5)"),
+        ];
+        assert_eq!(lines, expected);
+        let text = std::fs::read_to_string(env.file("fallback.py")).unwrap();
+        assert!(
+            text.contains("    from other import echo as say\nelse:\n    from u import say\nsay()\n"),
+            "{text}"
+        );
+    }
+}

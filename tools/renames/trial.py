@@ -34,6 +34,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 
+# In place of a test: what happened when none could be run.
+NOT_RUN = "(the run itself)"
+
 
 def tree_digest(root: Path) -> str:
     """Of every file outside of `.git`, with its mode, without what tests leave behind and git ignores."""
@@ -76,7 +79,7 @@ class Project:
         for left in self.untracked() - before:
             (self.root / left).unlink(missing_ok=True)
         if not report.exists():
-            return {"(the run itself)": (done.stdout + done.stderr)[-600:]}
+            return {NOT_RUN: (done.stdout + done.stderr)[-600:]}
         outcomes = {}
         for case in xml.etree.ElementTree.parse(report).iter("testcase"):
             bad = case.find("failure") if case.find("failure") is not None else case.find("error")
@@ -89,7 +92,10 @@ class Project:
     def baseline(self, files: list[str]) -> dict[str, str]:
         key = tuple(files)
         if key not in self.baselines:
-            self.baselines[key] = self.tests(files)
+            found = self.tests(files)
+            if NOT_RUN in found:
+                sys.exit(f"{self.name}: the tests cannot be run: {found[NOT_RUN]}")
+            self.baselines[key] = found
         return self.baselines[key]
 
 

@@ -44,6 +44,10 @@ pub(crate) fn run(args: &LspArgs, context: &mut CliContext) -> ProgramExit {
     runtime.shutdown_background();
     match served {
         Served::Ended => ProgramExit::Ok,
+        Served::NotShutDown => {
+            context.printer.complain("the client sent `exit` without `shutdown`");
+            ProgramExit::CheckFailed
+        }
         Served::Failed { reason } => {
             // Standard output belongs to the protocol.
             context.printer.complain(&reason);

@@ -8,8 +8,10 @@ use super::super::completeness::ClaimedPlaces;
 use super::super::context::RequestContext;
 use super::family::Family;
 use super::fixtures;
+use super::shadowed::Variables;
 use super::symbol::{Reach, SearchedSymbol};
 use super::{COMPUTED_BASE, Evidence, Explanation, Token, files_with};
+use crate::lsp::Profile;
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
@@ -232,7 +234,7 @@ struct File<'f, 'p> {
     pytest: &'f Mutex<fixtures::PytestFiles<'p>>,
 }
 
-impl File<'_, '_> {
+impl<'f> File<'f, '_> {
     fn scopes(&self) -> &Scopes {
         self.scopes.get_or_init(|| Scopes::of(&self.document.text, self.all))
     }
@@ -376,6 +378,12 @@ impl File<'_, '_> {
     /// A plain name: the scopes of the file say what it can be.
     fn of_scope(&self, token: &Token) -> Classification {
         let at = token.span.start;
+        if Profile::of(self.cx.settings.server).claims_unreachable_names
+            && token.text() == self.symbol.name
+            && self.variables().is_another(at)
+        {
+            return OTHER;
+        }
         if self.is_in_import(at) {
             return Classification::Ask(ServerQuestion::Imported);
         }
@@ -521,6 +529,17 @@ impl File<'_, '_> {
                     || class.bases().iter().any(|base| base.ends_with("Enum") || base.ends_with("Flag"))
             })
         })
+    }
+
+    fn variables(&self) -> Variables<'_, 'f> {
+        Variables {
+            cx: self.cx,
+            classes: self.classes,
+            path: &self.document.path,
+            accepted: &self.symbol.definitions,
+            usage: &self.usage,
+            scopes: self.scopes(),
+        }
     }
 
     /// Whether a token is in an import statement.

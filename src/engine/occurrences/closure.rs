@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::super::completeness::{self, SearchedFiles};
 use super::super::context::RequestContext;
 use super::super::failure::Failure;
+use super::shadowed::shadowed;
 use super::symbol::{Reach, SearchedSymbol};
 use super::{Evidence, offset_of};
-use crate::lsp::{Listing, LspLocation};
+use crate::lsp::{Listing, LspLocation, Profile};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
@@ -28,6 +29,10 @@ pub(super) struct Closure<'c> {
     classes: &'c Classes<'c>,
     searched: &'c mut SearchedFiles,
     pub(super) references: BTreeMap<LspLocation, Evidence>,
+    /// The definitions of the symbol and of its aliases, if its names are variables of modules or functions.
+    accepted: Option<BTreeSet<(AbsPath, usize)>>,
+    /// What the server claims of other variables.
+    pub(super) refuted: BTreeSet<LspLocation>,
     /// Those of the references that the server leaves out when asked for references without declarations.
     pub(super) declarations: BTreeSet<LspLocation>,
     /// The names whose occurrences are to be explained, with the files that bind them as names of a module.
@@ -70,6 +75,8 @@ impl<'c> Closure<'c> {
             classes,
             searched,
             references,
+            accepted: None,
+            refuted: BTreeSet::new(),
             declarations: BTreeSet::new(),
             names: BTreeMap::new(),
             members: BTreeSet::new(),
@@ -98,17 +105,23 @@ impl<'c> Closure<'c> {
         }
         match symbol.reach {
             // What a function defines, it may give an object or a module.
-            Reach::Local if symbol.is_callable => {
-                self.aliases(&symbol).await?;
+            Reach::Local => {
+                self.keep_to_scopes(&symbol);
+                if symbol.is_callable {
+                    self.aliases(&symbol).await?;
+                }
                 return Ok(symbol);
             }
-            Reach::Local | Reach::Module => return Ok(symbol),
+            Reach::Module => return Ok(symbol),
             _ => {}
         }
         symbol.is_in_stubs =
             self.searched.with_name().any(|document| document.path.as_str().ends_with(".pyi"));
         self.twins(&mut symbol).await?;
         symbol.describe(self.cx, self.classes);
+        if matches!(symbol.reach, Reach::Global) {
+            self.keep_to_scopes(&symbol);
+        }
         if !matches!(symbol.reach, Reach::Parameter) {
             self.aliases(&symbol).await?;
         }
@@ -133,13 +146,35 @@ impl<'c> Closure<'c> {
         let at = document.lines.position(&document.text, offset, self.cx.locations.server_unit);
         let found = self.cx.requests_until_deadline().references(path, at, true).await?;
         self.skipped += found.skipped;
-        for place in found.items {
-            self.references.entry(place).or_insert_with(|| evidence.clone());
+        if let Some(accepted) = &mut self.accepted {
+            accepted.insert((path.clone(), offset));
         }
+        self.add(found.items.into_iter().map(|place| (place, evidence.clone())).collect());
         if self.cx.request.options.exclude_declaration {
             self.leave_out(path, offset).await?;
         }
         Ok(())
+    }
+
+    /// Removes the references that are of other variables, now and later.
+    fn keep_to_scopes(&mut self, symbol: &SearchedSymbol) {
+        if Profile::of(self.cx.settings.server).claims_unreachable_names {
+            self.accepted = Some(symbol.definitions.clone());
+            let claimed = std::mem::take(&mut self.references);
+            self.add(claimed.into_iter().collect());
+        }
+    }
+
+    /// Adds references that are not known yet, except those that are of other variables.
+    fn add(&mut self, claimed: Vec<(LspLocation, Evidence)>) {
+        let new: Vec<_> =
+            claimed.into_iter().filter(|(place, _)| !self.references.contains_key(place)).collect();
+        let refuted = match &self.accepted {
+            Some(accepted) => shadowed(self.cx, self.classes, new.iter().map(|(place, _)| place), accepted),
+            None => BTreeSet::new(),
+        };
+        self.references.extend(new.into_iter().filter(|(place, _)| !refuted.contains(place)));
+        self.refuted.extend(refuted);
     }
 
     /// Notes which references of a place are declarations.

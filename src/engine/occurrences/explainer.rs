@@ -22,6 +22,7 @@ use crate::python::classes::{Class, Classes, DefinitionInfo};
 use crate::python::occurrences::OccurrenceKind;
 use crate::python::outline::Outline;
 use crate::python::roles::parameter_at;
+use crate::python::scopes::{ScopeKind, Scopes};
 use crate::python::usage::{TokenUse, Usage};
 use crate::text::Position;
 use crate::workspace::files::{Document, Files as _};
@@ -381,6 +382,9 @@ impl<'l> Explainer<'l> {
             }
             None => vec![token.text().to_owned()],
         };
+        if chain.len() == 1 && is_local(document, token) {
+            return Explanation::Other;
+        }
         let reached = self.classes.resolve(&document.path, &chain);
         if reached.iter().any(|place| self.symbol.definitions.contains(place)) {
             return Explanation::Reference(Evidence::rule(UseProvenance::Scope));
@@ -448,4 +452,16 @@ impl<'l> Explainer<'l> {
 
 fn not_looked_at() -> Explanation {
     Explanation::Unresolved(NOT_CHECKED.to_owned())
+}
+
+/// Whether a function binds a name itself, by no import.
+fn is_local(document: &Document, token: &Token) -> bool {
+    let scopes = Scopes::of(&document.text, &[token.text()]);
+    let is_of_function =
+        matches!(scopes.home(token.span.start), Some(ScopeKind::Function | ScopeKind::Comprehension));
+    is_of_function && {
+        let usage = Usage::of(&document.text);
+        let bound = scopes.bound_by(token.span.start).unwrap_or_default();
+        !bound.is_empty() && bound.iter().all(|span| usage.import_binding(span.start).is_none())
+    }
 }

@@ -21,6 +21,7 @@ pub(super) mod fixtures;
 mod mocks;
 mod overlays;
 mod receivers;
+mod shadowed;
 mod symbol;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -157,7 +158,9 @@ pub(super) struct OverrideToken {
 pub(super) struct Explained {
     /// Every reference, with how it is known.
     pub(super) references: BTreeMap<LspLocation, Evidence>,
-    /// Those of them that are declarations.
+    /// What the server claims, and is another variable by Python's scopes.
+    pub(super) refuted: BTreeSet<LspLocation>,
+    /// Those of the references that are declarations.
     pub(super) declarations: BTreeSet<LspLocation>,
     pub(super) overrides: Vec<OverrideToken>,
     pub(super) unresolved: Vec<UnresolvedToken>,
@@ -226,12 +229,13 @@ pub(super) async fn explain(
     let symbol = SearchedSymbol::of(cx, &classes, &named).await?;
     let symbol = closure.complete(symbol, named.family).await?;
     let family = Family::of(cx, &classes, &symbol);
-    let Closure { references, declarations, names, members, skipped, cut, is_late, .. } = closure;
+    let Closure { references, refuted, declarations, names, members, skipped, cut, is_late, .. } = closure;
     let is_by_name = matches!(symbol.reach, symbol::Reach::Global | symbol::Reach::Local);
     let is_local_variable = matches!(symbol.reach, symbol::Reach::Local) && !symbol.is_callable;
     let is_member = matches!(symbol.reach, symbol::Reach::Member { .. });
     let mut explained = Explained {
         references,
+        refuted,
         declarations,
         skipped,
         cut,
@@ -251,7 +255,13 @@ pub(super) async fn explain(
     };
     let documents: Vec<&Arc<Document>> = searched.with_name().filter(is_searched).collect();
     let names = classify::Names { all: names, members };
-    let claimed = ClaimedPlaces::new(explained.references.keys());
+    for place in &explained.refuted.clone() {
+        let Some((document, start)) = offset_of(cx, place) else { continue };
+        let end = document.lines.offset(&document.text, place.range.end, cx.locations.server_unit);
+        let span = start..end.filter(|end| *end > start).unwrap_or(start);
+        explained.add(cx, &Token::new(document, span, OccurrenceKind::Identifier), Explanation::Other);
+    }
+    let claimed = ClaimedPlaces::new(explained.references.keys().chain(&explained.refuted));
     let classified = classify::classify(cx, &classes, &symbol, &names, &family, &documents, &claimed);
     for (token, explanation) in classified.explained {
         explained.add(cx, &token, explanation);

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use crate::digest::Digest;
 use crate::engine::inputs::Inputs;
-use crate::path::AbsPath;
+use crate::path::{AbsPath, is_python};
 use crate::text::words::{word_hash, words};
 use crate::workspace::disk_cache::DiskCache;
 use crate::workspace::files::canonical;
@@ -173,11 +173,10 @@ fn python_files(folders: &[AbsPath]) -> Option<Vec<AbsPath>> {
         };
         for entry in entries {
             let path = AbsPath::new(entry.ok()?.path().to_str()?).ok()?;
-            let is_python = path.as_str().ends_with(".py") || path.as_str().ends_with(".pyi");
             // A link that leads nowhere is no file.
             match std::fs::metadata(path.as_path()) {
                 Ok(metadata) if metadata.is_dir() => pending.push(path),
-                Ok(_) if is_python => drop(files.insert(path)),
+                Ok(_) if is_python(path.as_str()) => drop(files.insert(path)),
                 _ => {}
             }
         }

@@ -25,7 +25,7 @@ use crate::model::facts::{
     Completeness, CompletenessStatus, Facts, Provenance, Residue, Unresolved, UnresolvedOccurrence,
 };
 use crate::model::request::{CheckScope, is_module_path};
-use crate::path::AbsPath;
+use crate::path::{AbsPath, is_python};
 use crate::python::entry_points::{FILES, entry_points};
 use crate::python::module_move::{FileRewrite, ModuleMove, rewrite};
 use crate::python::occurrences::{TextOccurrence, occurrences};
@@ -116,7 +116,6 @@ impl Move {
     fn find(cx: &RequestContext<'_>, from: &str, to: &str) -> Result<Self, Failure> {
         let (files, roots) = (&cx.state.files, &cx.state.inputs.roots);
         let root = cx.state.inputs.snapshot.root();
-        let is_python = |text: &str| text.ends_with(".py") || text.ends_with(".pyi");
         let name = |text: &str| match is_module_path(text) {
             true if is_python(text) => roots.name_of(&root.join(text)),
             // A folder is the package in it.
@@ -275,7 +274,7 @@ async fn rewrites(
     let leaf = moved.names.old.rsplit('.').next().unwrap_or_default();
     let with_name = cx.state.files_with_word(leaf).into_iter().map(|path| snapshot.absolute(&path));
     // Relative imports in files that move may lead elsewhere.
-    let inside = moved.files.keys().filter(|path| is_python(path)).cloned();
+    let inside = moved.files.keys().filter(|path| is_python(path.as_str())).cloned();
     let paths: BTreeSet<AbsPath> = with_name.chain(inside).collect();
     let documents: Vec<Arc<Document>> =
         paths.iter().filter_map(|path| cx.state.files.read(path).ok()).collect();
@@ -334,10 +333,6 @@ fn in_entry_points(cx: &RequestContext<'_>, moved: &Move) -> Vec<(Arc<Document>,
         found.push((document, rewrite));
     }
     found
-}
-
-fn is_python(path: &AbsPath) -> bool {
-    path.as_str().ends_with(".py") || path.as_str().ends_with(".pyi")
 }
 
 fn verdict(cx: &RequestContext<'_>, files: usize, open: &[OpenPlace]) -> Completeness {

@@ -11,7 +11,7 @@ use super::checks::{CheckFailure, Checks};
 use super::collision::{self, Renaming};
 use super::decisions::{DecidedPlaces, OpenPlace, decide};
 use super::dependents::{EditKind, affected};
-use super::exports::{ReorderedExports, keep_order, with_entry_points};
+use super::exports::{ReorderedExports, keep_order, remove_within, with_entry_points};
 use super::fallbacks::with_aliases;
 use super::family::{DefinitionSite, around_all, family};
 use super::module::rename_module;
@@ -104,7 +104,11 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
     let disputes = opinion.map(|opinion| agreement::merge(cx, &mut explained, &opinion));
     explained.unresolved.retain(|one| one.token.text() == old);
     let certain = references_to_rename(cx, &explained).await?;
-    let (edit, added) = with_references(cx, proposed.unwrap_or_default(), &certain, old, new);
+    let mut proposed = proposed.unwrap_or_default();
+    for place in &explained.refuted {
+        remove_within(&mut proposed, cx, &place.path, place.range);
+    }
+    let (edit, added) = with_references(cx, proposed, &certain, old, new);
     let added = if is_proposed { added } else { 0 };
     let before_decisions = splices_by_file(cx, &edit);
     let renaming =
@@ -236,7 +240,8 @@ async fn references_to_rename(
 /// What the server claims for the definitions that are renamed.
 fn claimed(explained: &Explained, references: &Listing<LspLocation>) -> BTreeSet<LspLocation> {
     let by_server = explained.references.iter().filter(|(_, evidence)| **evidence == Evidence::SERVER);
-    by_server.map(|(place, _)| place).chain(&references.items).cloned().collect()
+    let all = by_server.map(|(place, _)| place).chain(&references.items);
+    all.filter(|place| !explained.refuted.contains(*place)).cloned().collect()
 }
 
 /// The current name.

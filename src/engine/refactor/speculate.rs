@@ -22,7 +22,7 @@ use crate::model::analyzer::{AnalyzerKind, DiagnosticSource, SourceReport};
 use crate::model::edits::{CheckName, DiagnosticsDelta, UnaffectedFiles};
 use crate::model::facts::Diagnostic;
 use crate::model::request::{Command, Severity};
-use crate::path::{AbsPath, DocUri};
+use crate::path::{AbsPath, DocUri, is_python};
 use crate::python::outline::Outline;
 use crate::reward::MeasuredDiagnostics;
 use crate::reward::judge::RepairedPlace;
@@ -63,10 +63,9 @@ impl<'d> EditOverlay<'d> {
 
     /// The edited Python documents; `None` for deleted ones.
     fn python(&self) -> impl Iterator<Item = (&AbsPath, Option<&Arc<Document>>)> {
-        let is_python = |path: &AbsPath| path.as_str().ends_with(".py") || path.as_str().ends_with(".pyi");
         self.files
             .iter()
-            .filter(move |(path, _)| is_python(path))
+            .filter(|(path, _)| is_python(path.as_str()))
             .map(|(path, document)| (path, document.as_ref()))
     }
 }

@@ -17,7 +17,7 @@ use super::index::Index;
 use super::score::{MARGIN, THRESHOLD};
 use super::trail::TrailStep;
 use super::{MatchFeatures, TargetChange};
-use crate::path::AbsPath;
+use crate::path::{AbsPath, is_python};
 use crate::python::ast::{AstPathError, follow};
 use crate::python::modules::ImportRoots;
 use crate::python::not_found::{NotFound, NotFoundReason};
@@ -419,7 +419,7 @@ fn ast(cx: &ResolveContext<'_>, spec: &AstSpec) -> LocateOutcome {
 
 /// The file of a module: by its dotted name, or by its path.
 fn module_document(cx: &ResolveContext<'_>, name: &str) -> Option<Arc<Document>> {
-    if name.ends_with(".py") || name.ends_with(".pyi") {
+    if is_python(name) {
         return cx.files.read(&cx.snapshot.root().join(name)).ok();
     }
     let modules = cx.roots.find(cx.files, name);

@@ -8,7 +8,7 @@ use super::{
     locate_current, part, plain_name,
 };
 use crate::digest::Digest;
-use crate::path::{AbsPath, WorkspacePath};
+use crate::path::{AbsPath, WorkspacePath, is_python};
 use crate::python::ast::{AstMatch, AstPathError, follow};
 use crate::python::not_found::{NotFound, NotFoundReason};
 use crate::python::outline::Span;
@@ -179,7 +179,7 @@ fn likely_file(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option<&A
         PositionSpec::Symbol(spec) => Some(module_path(cx, spec.qualname.module.as_str())),
         PositionSpec::Ast(spec) => {
             let name = spec.path.first()?.name()?;
-            Some(if is_path(name) { cx.snapshot.root().join(name) } else { module_path(cx, name) })
+            Some(if is_python(name) { cx.snapshot.root().join(name) } else { module_path(cx, name) })
         }
         PositionSpec::Symid(spec) => {
             let chain = spec.id.names.join(".");
@@ -187,11 +187,6 @@ fn likely_file(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option<&A
             Some(cx.snapshot.absolute(&found.first()?.0))
         }
     }
-}
-
-/// Whether the module of an AST path is given as a file path.
-fn is_path(module: &str) -> bool {
-    module.ends_with(".py") || module.ends_with(".pyi")
 }
 
 /// Whether a selector has evidence other than a position. An ordinal is a position.
@@ -313,7 +308,7 @@ fn old_targets(
             let name = first.and_then(|step| step.name());
             let name =
                 name.ok_or_else(|| OldStateError::Skew("the first step has no module name".to_owned()))?;
-            let is_path = is_path(name);
+            let is_path = is_python(name);
             let likely = if is_path { root.join(name) } else { module_path(cx, name) };
             let files = state(one(&likely)?);
             let roots = (cx.roots_of)(&files);

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::{FORMS, SyntaxError, SyntaxResult, expect_end, next_boundary, number, symbol};
-use crate::path::{AbsPath, DocUri, decode_percent};
-use crate::selector::{CursorSpec, LineSpec, PYTHON_SUFFIXES, PositionSpec, RangeSpec};
+use crate::path::{AbsPath, DocUri, PYTHON_SUFFIXES, decode_percent};
+use crate::selector::{CursorSpec, LineSpec, PositionSpec, RangeSpec};
 use crate::text::ColumnUnit;
 
 /// Reads `path@L1`, `path@L1:C2`, `path@R(1,2->3,4)`, `path:1` or `path:1:2`. A colon at the end is ignored: linters and `grep`

@@ -4,9 +4,10 @@
 use std::ops::Range;
 
 use super::{FORMS, SyntaxError, SyntaxResult, position};
+use crate::path::PYTHON_SUFFIXES;
 use crate::selector::name::is_identifier;
 use crate::selector::{
-    DottedName, Identifier, ModuleName, NameSpec, PYTHON_SUFFIXES, PositionSpec, QualName, Role, SymbolSpec,
+    DottedName, Identifier, ModuleName, NameSpec, PositionSpec, QualName, Role, SymbolSpec,
 };
 
 /// Reads `pkg.mod#Class.method(param):role`, which starts at byte `offset` of the whole text.

@@ -4,8 +4,10 @@ use lsp_types as lsp;
 use serde_json::{Value, json};
 
 use super::convert::symbol_kind;
-use super::of_body;
 use super::requests::{Canceled, LspOutcome, RequestHandler};
+use super::{codes, failed, of_body};
+use crate::lsp::jsonrpc::ResponseError;
+use crate::model::bundle::Bundle;
 use crate::model::error::ErrorBody;
 use crate::model::facts::Symbol;
 use crate::model::request::{Command, Direction, TypeDirection};
@@ -62,6 +64,7 @@ impl RequestHandler<'_> {
         let mut request = self.request_at(Command::Calls, &at)?;
         request.options.direction = Some(direction);
         let (bundle, facts) = self.facts(request, canceled).await?;
+        is_still_there(&bundle, &item.name, item.kind)?;
         let calls = facts.calls.as_deref().unwrap_or_default();
         let mut converter = self.converter(&bundle).await;
         let converted: Result<Vec<Value>, ErrorBody> = calls
@@ -92,6 +95,7 @@ impl RequestHandler<'_> {
         let mut request = self.request_at(Command::TypeHierarchy, &at)?;
         request.options.types = Some(direction);
         let (bundle, facts) = self.facts(request, canceled).await?;
+        is_still_there(&bundle, &item.name, item.kind)?;
         let mut converter = self.converter(&bundle).await;
         let edges = facts.types.as_deref().unwrap_or_default().iter();
         let items: Result<Vec<_>, ErrorBody> = edges
@@ -104,6 +108,20 @@ impl RequestHandler<'_> {
         self.report(&facts, &at, items.len(), &mut converter)?;
         Ok(json!(items))
     }
+}
+
+/// An error if the file changed since the client got the item, so that another definition is in its place.
+fn is_still_there(bundle: &Bundle, name: &str, kind: lsp::SymbolKind) -> Result<(), ResponseError> {
+    let resolved = bundle.resolution.as_ref().and_then(|resolution| resolution.resolved.as_ref());
+    let Some(found) = resolved.and_then(|resolved| resolved.qualname.as_deref()) else { return Ok(()) };
+    let is_module = matches!(kind, lsp::SymbolKind::MODULE | lsp::SymbolKind::FILE);
+    if is_module || found.rsplit(['.', ':']).next() == Some(name) {
+        return Ok(());
+    }
+    Err(failed(
+        codes::CONTENT_MODIFIED,
+        &format!("`{found}` is now where `{name}` was: prepare the hierarchy again"),
+    ))
 }
 
 /// The position of the name of an item.

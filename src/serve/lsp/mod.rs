@@ -23,17 +23,19 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::engine::{Engine, UnsavedWorkspace};
 use crate::lsp::Connection;
+use crate::lsp::codec::CodecError;
 use crate::lsp::connection::Received;
 use crate::lsp::jsonrpc::{Message, Notification, ResponseError, RpcId, RpcRequest};
 use crate::model::error::ErrorBody;
 use crate::model::request::{Guards, Scope};
-use crate::path::{AbsPath, FileUri};
+use crate::path::{AbsPath, FileUri, is_python};
 use crate::text::ColumnUnit;
 use convert::ClientEdits;
 use documents::{ClientDocument, ClientPaths, OpenDocuments};
 
 /// Error codes of JSON-RPC and of the protocol.
 mod codes {
+    pub(super) const PARSE_ERROR: i64 = -32700;
     pub(super) const INVALID_REQUEST: i64 = -32600;
     pub(super) const METHOD_NOT_FOUND: i64 = -32601;
     pub(super) const INVALID_PARAMS: i64 = -32602;
@@ -45,6 +47,9 @@ mod codes {
 
 /// How long the text of a document has to stay unchanged before its diagnostics are sent to a client that does not request them.
 const PUBLISH_DELAY: Duration = Duration::from_millis(200);
+
+/// How long the client may take to read the last answers.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What the server answers about, and how.
 pub struct LspWorkspace {
@@ -65,7 +70,9 @@ pub struct LspWorkspace {
 pub enum Served {
     /// The client asked for it, or closed the connection.
     Ended,
-    /// The client left without asking for a shutdown first, or sent what is not the protocol.
+    /// The client sent `exit` without asking for a shutdown first.
+    NotShutDown,
+    /// The client sent what is not the protocol.
     Failed {
         /// What the client did.
         reason: String,
@@ -77,7 +84,8 @@ pub async fn run(
     open: impl Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>,
     interrupted: impl Future<Output = ()>,
 ) -> Served {
-    let Connection { sender, mut receiver } = Connection::over(tokio::io::stdin(), tokio::io::stdout());
+    let (Connection { sender, mut receiver }, writing) =
+        Connection::to_client(tokio::io::stdin(), tokio::io::stdout());
     let mut interrupted = pin!(interrupted);
     let mut session =
         LspSession { open, sender, server: None, running: BTreeMap::new(), is_shut_down: false };
@@ -89,16 +97,16 @@ pub async fn run(
             Some(id) = finished.recv() => drop(session.running.remove(&id)),
             received = receiver.recv() => match received {
                 None => break Served::Ended,
+                Some(Err(error @ CodecError::Body { .. })) => {
+                    let error = failed(codes::PARSE_ERROR, &error.to_string());
+                    session.send(Message::unreadable(error));
+                }
                 Some(Err(error)) => {
                     session.log(lsp::MessageType::ERROR, &format!("the connection ends: {error}"));
                     break Served::Failed { reason: format!("the client's messages cannot be read: {error}") };
                 }
                 Some(Ok(Message::Notification(note))) if note.method == "exit" => {
-                    if session.is_shut_down {
-                        break Served::Ended;
-                    }
-                    let reason = "the client sent `exit` without `shutdown`".to_owned();
-                    break Served::Failed { reason };
+                    break if session.is_shut_down { Served::Ended } else { Served::NotShutDown };
                 }
                 Some(Ok(Message::Notification(note))) => session.notified(&note),
                 Some(Ok(Message::Request(request))) => session.requested(request, &done),
@@ -112,6 +120,9 @@ pub async fn run(
         server.workspace.engine.close().await;
         server.copy.close().await;
     }
+    // What was answered last is still on its way.
+    drop(session);
+    let _ = tokio::time::timeout(FLUSH_TIMEOUT, writing).await;
     served
 }
 
@@ -406,13 +417,12 @@ impl LspServer {
             self.publish_one(first, &open, pin!(std::future::pending())).await;
         }
         let root = &self.workspace.engine.settings.root;
-        let is_python = |path: &AbsPath| path.as_str().ends_with(".py") || path.as_str().ends_with(".pyi");
         for (path, _) in open.iter() {
             // Newer text is followed by its own diagnostics.
             if changes.has_changed().unwrap_or(true) {
                 return;
             }
-            if Some(path) != first.as_ref() && path.strip_prefix(root).is_some() && is_python(path) {
+            if Some(path) != first.as_ref() && path.strip_prefix(root).is_some() && is_python(path.as_str()) {
                 let newer = async {
                     let _ = changes.changed().await;
                 };

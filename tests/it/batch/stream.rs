@@ -180,7 +180,7 @@ fn on_its_own_timeout_a_request_is_answered_with_what_is_known() {
     let env = TestEnv::with(&Project::parse("//- /m.py\ndef f(): ...\nf()\n# f\n"));
     let server = FakeServer::new(&env, &Behavior::good().hangs_on("textDocument/references"));
     let mut talk = Talk::start(&env, &["--server-command", server.command()]);
-    let late = talk.ask(r#"{"id":1,"timeout":4,"cmd":"references","selector":"m.py:1:5"}"#);
+    let late = talk.ask(r#"{"id":1,"timeout":8,"cmd":"references","selector":"m.py:1:5"}"#);
     assert_eq!((&late["status"], &late["error"]["symbol"]), (&json!("partial"), &json!("E/LS_TIMEOUT")));
     assert_eq!(late["facts"]["completeness"]["unresolved"]["count"], 2, "{late}");
     assert_eq!(talk.end(), (Vec::new(), Some(0)));

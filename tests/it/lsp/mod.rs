@@ -184,6 +184,12 @@ fn answers_follow_the_disk_without_notifications() {
     std::fs::remove_file(env.file("new.py")).unwrap();
     let found = result(&mut client, "textDocument/references", references);
     assert_eq!(places(&found), ["shapes.py:11:5"]);
+    // An item of a hierarchy is not taken for what is in its place now.
+    let items = result(&mut client, "textDocument/prepareCallHierarchy", place(&env, "shapes.py", "total"));
+    let text = std::fs::read_to_string(env.file("shapes.py")).unwrap();
+    env.write("shapes.py", text.replace("total", "other"));
+    let answer = client.request("callHierarchy/incomingCalls", json!({"item": items[0]}));
+    assert_eq!(answer["error"]["code"], -32801, "{answer}");
 }
 
 #[test]
@@ -451,14 +457,33 @@ fn a_garbage_client_hurts_nothing() {
     let answer = client.request("textDocument/prepareRename", huge);
     assert!(answer["error"].is_object() || answer["result"].is_null(), "{answer}");
     client.notify("exit", Value::Null);
-    assert_ne!(client.finish().0, Some(0), "there was no shutdown");
-    for garbage in
-        [&b"garbage\r\n\r\n"[..], b"Content-Length: 3\r\n\r\nabc", b"Content-Length: 99999999999\r\n\r\n"]
-    {
+    assert_eq!(client.finish().0, Some(1), "there was no shutdown");
+    for garbage in [&b"garbage\r\n\r\n"[..], b"Content-Length: 99999999999\r\n\r\n"] {
         let output = env.lanser_with_input(["lsp"], garbage);
         assert_eq!(output.code, Some(2), "{output:?}");
         assert!(output.stderr.contains("the client's messages cannot be read"), "{output:?}");
     }
+}
+
+/// A frame whose body is no message is answered, and so is what comes after it, also if the client leaves at once.
+#[test]
+fn each_frame_is_answered_before_the_end() {
+    let env = TestEnv::with(&Project::parse(PROJECT));
+    let frames = [
+        "{abc}",
+        "[]",
+        "",
+        r#"{"id":1.5,"method":"shutdown"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"shutdown"}"#,
+        r#"{"jsonrpc":"2.0","method":"exit"}"#,
+    ]
+    .map(|body| format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+    let output = env.lanser_with_input(["lsp"], frames.concat().as_bytes());
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert_eq!(output.stdout.matches("-32700").count(), 4, "{output:?}");
+    assert!(output.stdout.contains(r#""id":1,"result":{"capabilities""#), "{output:?}");
+    assert!(output.stdout.ends_with(r#""id":2,"result":null}"#), "{output:?}");
 }
 
 #[test]
