@@ -1354,3 +1354,33 @@ echo()
         );
     }
 }
+
+/// A `TypedDict` is a plain dictionary when the program runs.
+#[test]
+fn the_key_of_a_plain_dictionary_may_be_that_of_a_typed_one() {
+    let project = Project::parse(
+        "\
+//- /m.py
+from typing import Any, TypedDict, cast
+class M(TypedDict, total=False):
+    hooks: list[int]
+class N(TypedDict):
+    hooks: int
+def update(core: Any) -> None:
+    typed = cast(M, core)
+    typed['hooks'] = [1]
+def go(plain: dict[str, Any], other: N) -> object:
+    update(plain)
+    return plain['hooks'], other['hooks']
+",
+    );
+    for env in [TestEnv::pyright(&project), TestEnv::ty(&project)] {
+        let bundle = env.lanser(["refs", "py://m#M.hooks", "--json"]).answer();
+        let unresolved = bundle["facts"]["completeness"]["unresolved"]["items"].as_array().unwrap();
+        let unresolved: Vec<_> = unresolved.iter().map(|one| one["at"].as_str().unwrap()).collect();
+        assert_eq!(unresolved, ["m.py@L11:C19"], "{bundle}");
+        let found = bundle["facts"]["references"].as_array().unwrap();
+        let found: Vec<_> = found.iter().map(|one| one["at"].as_str().unwrap()).collect();
+        assert_eq!(found, ["m.py@L3:C5", "m.py@L8:C12"], "{bundle}");
+    }
+}

@@ -225,6 +225,11 @@ impl Explainer<'_> {
         self.of_classes(&self.classes_at(&found.items), provenance)
     }
 
+    /// Whether the symbol is the key of a `TypedDict`.
+    fn is_key_of_dictionary(&self) -> bool {
+        self.symbol.class().is_some_and(|class| self.classes.has_form(class, "TypedDict"))
+    }
+
     fn of_classes(&self, classes: &[Class], provenance: UseProvenance) -> Explanation {
         if classes.is_empty() {
             return Explanation::Unresolved("the type is unknown".to_owned());
@@ -240,10 +245,21 @@ impl Explainer<'_> {
             Explanation::Reference(Evidence::via(UseProvenance::Dispatch, above.id().name))
         } else if classes.iter().any(is_any) {
             Explanation::Unresolved("it may be any class".to_owned())
+        } else if classes.iter().any(is_dictionary) && self.is_key_of_dictionary() {
+            Explanation::Unresolved("a dictionary that may be one of the class".to_owned())
         } else {
             Explanation::Other
         }
     }
+}
+
+/// Whether a `TypedDict` may be declared as the class.
+fn is_dictionary(class: &Class) -> bool {
+    matches!(class.name(), "dict" | "Mapping" | "MutableMapping")
+        && matches!(
+            class.id().module.as_str(),
+            "builtins" | "typing" | "collections.abc" | "_collections_abc"
+        )
 }
 
 /// Whether objects of a class may be of every other, or be other classes.

@@ -263,8 +263,15 @@ print('prog' in NAMES, NAMES['prog'])
     );
     let repository = Repository::new(&project);
     let rename = ["rename", "py://shell#Values.prog", "program"];
-    // The type of `NAMES` is known, but not what the other strings are.
-    let places = ["log.py@L2:C11", "log.py@L3:C8", "shell.py@L5:C15", "shell.py@L5:C31", "shell.py@L6:C26"];
+    // `NAMES` may be used as such a dictionary.
+    let places = [
+        "log.py@L2:C11",
+        "log.py@L3:C31",
+        "log.py@L3:C8",
+        "shell.py@L5:C15",
+        "shell.py@L5:C31",
+        "shell.py@L6:C26",
+    ];
     let mut open = open_places(&repository, &rename);
     open.sort();
     assert_eq!(open, places);
