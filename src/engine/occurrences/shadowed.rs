@@ -36,6 +36,9 @@ pub(super) fn shadowed<'p>(
             return Vec::new();
         };
         let text = &document.text;
+        if !places.iter().any(|(_, at)| may_bind(text, *at)) {
+            return Vec::new();
+        }
         let names: BTreeSet<&str> = places.iter().map(|(_, at)| name_at(text, *at)).collect();
         let scopes = Scopes::of(text, &names.into_iter().collect::<Vec<_>>());
         let (usage, path) = (Usage::of(text), &document.path);
@@ -44,6 +47,46 @@ pub(super) fn shadowed<'p>(
         another.map(|(place, _)| place.clone()).collect()
     });
     refuted.into_iter().flatten().collect()
+}
+
+/// Whether a function, a class body or an import inside of a block may bind the name at an offset, judged by its line. What such a
+/// binding hides is claimed with it, so that a file without one need not be parsed.
+fn may_bind(text: &str, at: usize) -> bool {
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let is_indented = text[start..].starts_with([' ', '\t']);
+    let before = text[start..at].trim();
+    let after = text[at + name_at(text, at).len()..].trim_start_matches([' ', '\t']);
+    if before.split_whitespace().any(|word| word == "import") {
+        return is_indented;
+    }
+    let is_assigned = after.starts_with('=') && !after.starts_with("==") || after.starts_with(":=");
+    let ends_item = after.starts_with([',', ')', '\r', '\n']) || after.is_empty();
+    let word = before.rsplit(|c| !is_in_name(c)).next().unwrap_or_default();
+    match before.chars().next_back() {
+        None if ends_item => match opening_line(&text[..start]) {
+            Some(line) if line.trim_end().ends_with("import") => line.starts_with([' ', '\t']),
+            line => {
+                line.is_some_and(|line| line.trim_start().trim_start_matches("async ").starts_with("def "))
+            }
+        },
+        None => is_indented && (is_assigned || after.starts_with(':')),
+        Some('(' | '[' | ',' | '*') => {
+            let declares = ["def ", "lambda", "for "].iter().any(|word| before.contains(word));
+            is_assigned
+                || declares && (ends_item || after.starts_with([':', '=']) || after.starts_with("in "))
+        }
+        _ => match word {
+            "def" | "class" => is_indented,
+            "for" | "as" | "lambda" => true,
+            _ => false,
+        },
+    }
+}
+
+/// The start of the line with the last opening parenthesis, up to it.
+fn opening_line(text: &str) -> Option<&str> {
+    let line = &text[..text.rfind('(')?];
+    Some(&line[line.rfind('\n').map_or(0, |end| end + 1)..])
 }
 
 fn name_at(text: &str, at: usize) -> &str {
@@ -100,5 +143,49 @@ impl Variables<'_, '_> {
         let Some(file) = module.and_then(|module| module.file().cloned()) else { return false };
         let found = self.classes.resolve(&file, std::slice::from_ref(name));
         !found.is_empty() && !found.iter().any(|place| self.accepted.contains(place))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_bind;
+
+    #[test]
+    fn lines_that_may_bind_a_name() {
+        let check = |text: &str| may_bind(&text.replace('§', ""), text.find('§').unwrap());
+        for text in [
+            "def f(§x): pass",
+            "def f(a, *, §x=1): pass",
+            "async def f(\n    a: int,\n    §x,\n): pass",
+            "    §x = 1",
+            "  a, §x = y",
+            "  §x: int = 1",
+            "for §x in y: pass",
+            "[x for (a, §x) in y]",
+            "lambda §x: 1",
+            "lambda a, §x: 1",
+            "with y as §x: pass",
+            "  def §x(): pass",
+            "  class §x: pass",
+            "  from m import a, §x",
+            "  from m import (\n    a,\n    §x,\n)",
+            "if (a := 1, §x := 2): pass",
+        ] {
+            assert!(check(text), "{text}");
+        }
+        for text in [
+            "§x(1)",
+            "def f(a: §x, b=§x) -> §x: pass",
+            "from m import §x",
+            "from m import (\n    a,\n    §x,\n)",
+            "    f(a, §x)",
+            "    f(\n        §x,\n    )",
+            "    return §x == 1",
+            "§x = 1",
+            "def §x(): pass",
+            "isinstance(y, (a, §x))",
+        ] {
+            assert!(!check(text), "{text}");
+        }
     }
 }

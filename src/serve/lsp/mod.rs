@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lsp_types as lsp;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -47,6 +49,9 @@ mod codes {
 
 /// How long the text of a document has to stay unchanged before its diagnostics are sent to a client that does not request them.
 const PUBLISH_DELAY: Duration = Duration::from_millis(200);
+
+/// How often to look whether the client's process exists.
+const LIVENESS_INTERVAL: Duration = Duration::from_secs(2);
 
 /// How long the client may take to read the last answers.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
@@ -87,8 +92,15 @@ pub async fn run(
     let (Connection { sender, mut receiver }, writing) =
         Connection::to_client(tokio::io::stdin(), tokio::io::stdout());
     let mut interrupted = pin!(interrupted);
-    let mut session =
-        LspSession { open, sender, server: None, running: BTreeMap::new(), is_shut_down: false };
+    let mut session = LspSession {
+        open,
+        sender,
+        server: None,
+        client: None,
+        running: BTreeMap::new(),
+        is_shut_down: false,
+    };
+    let mut liveness = tokio::time::interval(LIVENESS_INTERVAL);
     let (done, mut finished) = mpsc::unbounded_channel();
     let served = loop {
         tokio::select! {
@@ -112,6 +124,12 @@ pub async fn run(
                 Some(Ok(Message::Request(request))) => session.requested(request, &done),
                 Some(Ok(Message::Response(_))) => {}
             },
+            // Something else may hold its end of the pipe.
+            _ = liveness.tick(), if session.client.is_some() => {
+                if session.client.is_some_and(|client| !is_alive(client)) {
+                    break Served::Ended;
+                }
+            }
         }
     };
     // Cancels what is running.
@@ -132,6 +150,8 @@ struct LspSession<O> {
     sender: mpsc::UnboundedSender<Received>,
     /// `None` before `initialize`.
     server: Option<Arc<LspServer>>,
+    /// The process that started this one, if it told its id and can be seen from here.
+    client: Option<Pid>,
     /// The requests that are being answered. Dropping the value cancels the request.
     running: BTreeMap<RpcId, oneshot::Sender<()>>,
     is_shut_down: bool,
@@ -282,6 +302,9 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
                 &format!("only the first folder is served, not {}", ignored.name),
             );
         }
+        let client = params.process_id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        // In a container the client's id may be of no process.
+        self.client = client.filter(|client| is_alive(*client));
         let client = ClientSupport::new(&params.capabilities);
         self.server = Some(Arc::new(LspServer {
             copy: UnsavedWorkspace::new(workspace.engine.settings.clone()),
@@ -303,6 +326,10 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
         initialized["capabilities"]["typeHierarchyProvider"] = json!(true);
         Ok(initialized)
     }
+}
+
+fn is_alive(process: Pid) -> bool {
+    !matches!(test_kill_process(process), Err(Errno::SRCH))
 }
 
 fn capabilities(client: ClientSupport) -> lsp::ServerCapabilities {

@@ -465,6 +465,18 @@ fn a_garbage_client_hurts_nothing() {
     }
 }
 
+/// The client's end of the pipe may be held by another process.
+#[test]
+fn the_server_ends_with_its_client() {
+    let env = TestEnv::with(&Project::parse(PROJECT));
+    let mut parent = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let mut client = RpcClient::start(&env, &["lsp"], Framing::Headers);
+    client.request("initialize", json!({"processId": parent.id(), "capabilities": {}}));
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    assert!(client.message().is_none(), "the server ends the stream");
+}
+
 /// A frame whose body is no message is answered, and so is what comes after it, also if the client leaves at once.
 #[test]
 fn each_frame_is_answered_before_the_end() {
