@@ -302,10 +302,12 @@ enum Meaning {
 impl Callable {
     fn meaning(self, used: &ValueUse, is_attribute: bool, is_followed: impl Fn(&Span) -> bool) -> Meaning {
         match (self, used) {
-            (_, ValueUse::Called) => Meaning::Call,
+            (_, ValueUse::Called) | (Self::Class, ValueUse::Subscripted) => Meaning::Call,
             (Self::Property, _) if is_attribute => Meaning::MayBeCall(ACCESSED_AS_PROPERTY),
             (Self::Descriptor, _) if is_attribute => Meaning::MayBeCall(ACCESSED_AS_DESCRIPTOR),
-            (Self::Decorated, ValueUse::Before) => Meaning::MayBeCall(READ_OF_DECORATED),
+            (Self::Decorated, ValueUse::Before | ValueUse::Subscripted) => {
+                Meaning::MayBeCall(READ_OF_DECORATED)
+            }
             (Self::Function | Self::Decorated | Self::Descriptor, ValueUse::Escapes) => {
                 Meaning::MayBeCall(USED_AS_VALUE)
             }
@@ -322,8 +324,11 @@ impl Callable {
 
     /// Whether a call that a server claims at a use of the name is none.
     fn refutes(self, used: &ValueUse) -> bool {
-        !matches!(self, Self::Property | Self::Class)
-            && matches!(used, ValueUse::Escapes | ValueUse::Bound(_))
+        match self {
+            Self::Function => *used != ValueUse::Called,
+            Self::Decorated | Self::Descriptor => matches!(used, ValueUse::Escapes | ValueUse::Bound(_)),
+            Self::Property | Self::Class => false,
+        }
     }
 }
 

@@ -147,6 +147,16 @@ impl<'t> Usage<'t> {
         })
     }
 
+    /// The innermost statement around the name token at an offset.
+    #[must_use]
+    pub fn statement(&self, offset: usize) -> Option<Span> {
+        let mut node = self.token(offset)?;
+        while node.parent().is_some_and(|around| !matches!(around.kind(), "block" | "module")) {
+            node = node.parent()?;
+        }
+        Some(node.byte_range())
+    }
+
     /// The import that binds the name whose token begins at an offset, also in a function. It has no parent and no branch.
     #[must_use]
     pub fn import_binding(&self, offset: usize) -> Option<Import> {

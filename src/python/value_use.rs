@@ -14,7 +14,9 @@ pub enum ValueUse {
     Bound(Vec<Span>),
     /// It is passed, returned, stored: what gets it may call it.
     Escapes,
-    /// An attribute of it is read.
+    /// It is subscripted, and the result is called: `Box[int](1)` makes an instance of `Box`.
+    Subscripted,
+    /// An attribute or an item of it is read.
     Before,
     /// Nothing: the name is imported, defined, assigned, deleted, an annotation, a base class, a condition, or compared.
     Unused,
@@ -34,7 +36,11 @@ impl Usage<'_> {
         if imported(token).is_some() {
             return ValueUse::Unused;
         }
-        let (node, is_choice) = whole_value(token);
+        self.use_of(token)
+    }
+
+    fn use_of(&self, value: Node<'_>) -> ValueUse {
+        let (node, is_choice) = whole_value(value);
         let is_condition = |parent: Node<'_>, node| parent.named_child(1) == Some(node);
         let Some(parent) = node.parent() else { return ValueUse::Unused };
         let is = |field: &str| parent.child_by_field_name(field) == Some(node);
@@ -51,7 +57,12 @@ impl Usage<'_> {
             "assignment" if is("right") => bound(parent),
             "named_expression" if is("value") => {
                 let name = parent.child_by_field_name("name");
-                ValueUse::Bound(name.map(|name| name.byte_range()).into_iter().collect())
+                match self.use_of(parent) {
+                    ValueUse::Unused | ValueUse::Before => {
+                        ValueUse::Bound(name.map(|name| name.byte_range()).into_iter().collect())
+                    }
+                    used => used,
+                }
             }
             "expression_list" | "tuple" if paired_target(parent, node).is_some() => {
                 ValueUse::Bound(paired_target(parent, node).into_iter().collect())
@@ -72,9 +83,10 @@ impl Usage<'_> {
                 ValueUse::Unused
             }
             _ if is("name") || is("condition") => ValueUse::Unused,
-            // `Box[int](1)` makes an instance of `Box`.
-            "subscript" if is("value") && is_callee(parent) => ValueUse::Called,
-            "subscript" if is("value") => ValueUse::Unused,
+            "subscript" if is("value") && is_callee(parent) => ValueUse::Subscripted,
+            "subscript" if is("value") => ValueUse::Before,
+            // A class that is raised is called.
+            "raise_statement" if parent.named_child(0) == Some(node) => ValueUse::Called,
             "conditional_expression" if is_condition(parent, node) => ValueUse::Unused,
             "type"
             | "typed_parameter"
@@ -119,7 +131,10 @@ impl Usage<'_> {
     }
 }
 
-fn is_callee(node: Node<'_>) -> bool {
+fn is_callee(mut node: Node<'_>) -> bool {
+    while let Some(around) = node.parent().filter(|around| around.kind() == "parenthesized_expression") {
+        node = around;
+    }
     node.parent().is_some_and(|call| call.child_by_field_name("function") == Some(node))
 }
 
@@ -219,8 +234,12 @@ mod tests {
         }
         assert_eq!(use_of("§f.cache_clear()").1, ValueUse::Before);
         for (text, expected) in [
-            ("§C[int](1)", ValueUse::Called),
-            ("§C[int]", ValueUse::Unused),
+            ("§C[int](1)", ValueUse::Subscripted),
+            ("(§C[int])(1)", ValueUse::Subscripted),
+            ("§C[int]", ValueUse::Before),
+            ("raise §C", ValueUse::Called),
+            ("(h := §f)()", ValueUse::Called),
+            ("g(h := §f)", ValueUse::Escapes),
             ("getattr(x, '§f')(1)", ValueUse::Called),
             ("g(getattr(x, '§f', None))", ValueUse::Escapes),
             ("hasattr(x, '§f')", ValueUse::Unused),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{Project, TestEnv};
 
 fn shop() -> TestEnv {
-    TestEnv::pyright(&Project::fixture("shop"))
+    TestEnv::pyright_session(&Project::fixture("shop"))
 }
 
 /// The locations of an answer.
@@ -322,7 +322,7 @@ fn columns_in_every_unit() {
     let project = Project::parse(
         "//- /m.py\ndef $0spell(word: str) -> str:\n    return word\n\n\n𝒳 = \"🜁 e\u{301}\"; e\u{301}te\u{301} = \"e\u{301}\"; out = $1spell(\"🜁🜂 e\u{301}\") + $2spell(e\u{301}te\u{301})\n",
     );
-    let env = TestEnv::pyright(&project);
+    let env = TestEnv::pyright_session(&project);
     let counts: [(&str, Count); 3] = [
         ("codepoint", |text| text.chars().count()),
         ("utf-8", str::len),
@@ -490,7 +490,7 @@ class Aliased(Alias, n.Mixin.Inner): ...
 
 #[test]
 fn type_hierarchy_of_pyright() {
-    check_type_hierarchy(TestEnv::pyright);
+    check_type_hierarchy(TestEnv::pyright_session);
 }
 
 #[test]
@@ -628,7 +628,7 @@ class Hidden(Made):
 #[test]
 fn builtin_bases_are_found_with_every_server() {
     let project = Project::parse("//- /m.py\nclass Mine(ValueError): ...\nclass Far(Mine, int): ...\n");
-    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+    for env in [TestEnv::ty(&project), TestEnv::pyright_session(&project)] {
         let bundle = env.lanser(["types", "m.Far", "--supertypes", "--depth", "3", "--json"]).answer();
         let edges = bundle["facts"]["types"].as_array().unwrap().iter();
         let mut above: Vec<&str> = edges.map(|edge| edge["supertype"]["name"].as_str().unwrap()).collect();
@@ -669,7 +669,7 @@ class Child(Base):
         return 2
 ",
     );
-    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+    for env in [TestEnv::ty(&project), TestEnv::pyright_session(&project)] {
         let text = env.lanser(["calls", "py://m#Child.get", "--incoming"]).stdout;
         assert!(text.contains("in Base.run: ") && text.contains("Base.get is inherited"), "{text}");
         assert!(text.trim_end().ends_with("1 caller, complete"), "{text}");
@@ -709,7 +709,7 @@ plain: Box[int]
 from .m import plain as plain
 ",
     );
-    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+    for env in [TestEnv::ty(&project), TestEnv::pyright_session(&project)] {
         let found = |name: &str| {
             let bundle = env.lanser(["calls", &format!("py://m#{name}"), "--incoming", "--json"]).answer();
             let at = |item: &Value| item["at"].as_str().unwrap().to_owned();
@@ -765,7 +765,7 @@ class Point: ...
 def make(x: object) -> object: return isinstance(x, Point), Point()
 ",
     );
-    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+    for env in [TestEnv::ty(&project), TestEnv::pyright_session(&project)] {
         let found = |selector: &str| {
             let bundle = env.lanser(["calls", selector, "--incoming", "--json"]).answer();
             let calls = bundle["facts"]["calls"].as_array().unwrap();

@@ -380,6 +380,9 @@ impl<'f> File<'f, '_> {
         let at = token.span.start;
         if Profile::of(self.cx.settings.server).claims_unreachable_names
             && token.text() == self.symbol.name
+            && !self.symbol.is_fixture
+            // A variable may hold the symbol that it is called as.
+            && (!self.is_called(token) || self.is_in_import(at) || self.is_bound_by_import(at))
             && self.variables().is_another(at)
         {
             return OTHER;
@@ -388,6 +391,9 @@ impl<'f> File<'f, '_> {
             return Classification::Ask(ServerQuestion::Imported);
         }
         let Some(bound) = self.scopes().bound_by(at) else { return OTHER };
+        if self.variables().is_before_class_binds(at, &bound) {
+            return Classification::Ask(ServerQuestion::Imported);
+        }
         let is_import = |span: &std::ops::Range<usize>| {
             self.outline.imports.iter().any(|import| import.bound_span.start == span.start)
                 || self.is_in_import(span.start)
@@ -529,6 +535,12 @@ impl<'f> File<'f, '_> {
                     || class.bases().iter().any(|base| base.ends_with("Enum") || base.ends_with("Flag"))
             })
         })
+    }
+
+    /// Whether an import binds a name.
+    fn is_bound_by_import(&self, at: usize) -> bool {
+        let bound = self.scopes().bound_by(at).unwrap_or_default();
+        bound.iter().any(|span| self.is_in_import(span.start))
     }
 
     fn variables(&self) -> Variables<'_, 'f> {

@@ -158,7 +158,8 @@ impl<'c> Closure<'c> {
 
     /// Removes the references that are of other variables, now and later.
     fn keep_to_scopes(&mut self, symbol: &SearchedSymbol) {
-        if Profile::of(self.cx.settings.server).claims_unreachable_names {
+        // Parameters that request a fixture are uses of it.
+        if Profile::of(self.cx.settings.server).claims_unreachable_names && !symbol.is_fixture {
             self.accepted = Some(symbol.definitions.clone());
             let claimed = std::mem::take(&mut self.references);
             self.add(claimed.into_iter().collect());

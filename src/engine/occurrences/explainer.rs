@@ -14,13 +14,13 @@ use super::receivers::ANY_NAME;
 use super::symbol::{Reach, SearchedSymbol};
 use super::{Evidence, Explained, Explanation, HALF_KNOWN, NOT_CHECKED, Token, WINDOW, offset_of};
 use crate::lsp::error::LspError;
-use crate::lsp::{Listing, LspLocation, LspRequests};
+use crate::lsp::{Listing, LspLocation, LspRequests, Profile};
 use crate::model::facts::UseProvenance;
 use crate::model::request::Scope;
 use crate::path::AbsPath;
 use crate::python::classes::{Class, Classes, DefinitionInfo};
 use crate::python::occurrences::OccurrenceKind;
-use crate::python::outline::Outline;
+use crate::python::outline::{Import, Imported, Outline};
 use crate::python::roles::parameter_at;
 use crate::python::scopes::{ScopeKind, Scopes};
 use crate::python::usage::{TokenUse, Usage};
@@ -228,7 +228,12 @@ impl<'l> Explainer<'l> {
     pub(super) fn explain_defined(&self, token: &Token, found: &Listing<LspLocation>) -> Explanation {
         let matches: Vec<DefinitionMatch> =
             found.items.iter().map(|place| self.match_location(token, place)).collect();
-        if matches.iter().any(|one| matches!(one, DefinitionMatch::Target)) {
+        let is_target = matches.iter().any(|one| matches!(one, DefinitionMatch::Target));
+        if is_target && self.is_hidden_by_variable(token) {
+            let may_hold = self.symbol.is_callable && self.is_called(token) && self.is_passed();
+            return if may_hold { Explanation::Unresolved(HELD.to_owned()) } else { Explanation::Other };
+        }
+        if is_target {
             return Explanation::Reference(Evidence::rule(UseProvenance::Definition));
         }
         let dispatched = matches.iter().filter_map(|one| match one {
@@ -257,7 +262,7 @@ impl<'l> Explainer<'l> {
         }
         let is_variable = matches.iter().any(|one| matches!(one, DefinitionMatch::Variable));
         if is_variable && self.symbol.is_callable && self.is_called(token) && self.is_passed() {
-            return Explanation::Unresolved("it is a variable that may hold it".to_owned());
+            return Explanation::Unresolved(HELD.to_owned());
         }
         if matches!(self.symbol.reach, Reach::Member { .. })
             && token.receiver().is_some_and(|receiver| receiver.is_replaceable)
@@ -265,6 +270,15 @@ impl<'l> Explainer<'l> {
             return Explanation::Unresolved("callers may pass another receiver".to_owned());
         }
         Explanation::Other
+    }
+
+    /// Whether a variable of a function has the symbol's name there, whatever the server says about code that cannot run.
+    fn is_hidden_by_variable(&self, token: &Token) -> bool {
+        Profile::of(self.cx.settings.server).claims_unreachable_names
+            && matches!(self.symbol.reach, Reach::Global)
+            && !self.symbol.is_fixture
+            && token.kind == OccurrenceKind::Identifier
+            && matches!(LocalBinding::of(&token.document, token), LocalBinding::Variable)
     }
 
     fn match_location(&self, token: &Token, place: &LspLocation) -> DefinitionMatch {
@@ -382,8 +396,21 @@ impl<'l> Explainer<'l> {
             }
             None => vec![token.text().to_owned()],
         };
-        if chain.len() == 1 && is_local(document, token) {
-            return Explanation::Other;
+        if chain.len() == 1 {
+            match LocalBinding::of(document, token) {
+                LocalBinding::None => {}
+                LocalBinding::Variable => return Explanation::Other,
+                LocalBinding::Imports(imports) => {
+                    let found: Vec<_> =
+                        imports.iter().map(|import| self.resolve_import(document, import)).collect();
+                    if found.iter().flatten().any(|place| self.symbol.definitions.contains(place)) {
+                        return Explanation::Reference(Evidence::rule(UseProvenance::Scope));
+                    }
+                    if found.iter().all(|places| !places.is_empty()) {
+                        return Explanation::Other;
+                    }
+                }
+            }
         }
         let reached = self.classes.resolve(&document.path, &chain);
         if reached.iter().any(|place| self.symbol.definitions.contains(place)) {
@@ -405,7 +432,7 @@ impl<'l> Explainer<'l> {
         let first = chain.first().map(String::as_str).unwrap_or_default();
         let may_be_made = outline.imports.iter().any(|import| {
             import.bound == first
-                && matches!(import.what, crate::python::outline::Imported::Name(_))
+                && matches!(import.what, Imported::Name(_))
                 && self.module_of(&document.path, import).is_some_and(|module| {
                     self.cx.state.is_in_workspace(&module)
                         && !self.classes.resolve(&module, &["__getattr__".to_owned()]).is_empty()
@@ -415,8 +442,8 @@ impl<'l> Explainer<'l> {
             return Explanation::Unresolved("the module answers for any name".to_owned());
         }
         let unresolved = outline.imports.iter().find(|import| {
-            let is_it = import.bound == first
-                || matches!(&import.what, crate::python::outline::Imported::Name(name) if name == first);
+            let is_it =
+                import.bound == first || matches!(&import.what, Imported::Name(name) if name == first);
             let is_ours = self.symbol.modules.iter().any(|own| {
                 let last = import.module.rsplit('.').next().unwrap_or_default();
                 own.split('.').any(|part| part == last)
@@ -431,12 +458,19 @@ impl<'l> Explainer<'l> {
         }
     }
 
-    pub(super) fn is_found(&self, file: &AbsPath, import: &crate::python::outline::Import) -> bool {
+    /// What `from module import name` binds; empty if that is not known.
+    fn resolve_import(&self, document: &Document, import: &Import) -> Vec<(AbsPath, usize)> {
+        let Imported::Name(name) = &import.what else { return Vec::new() };
+        let module = self.module_of(&document.path, import);
+        module.map_or_else(Vec::new, |module| self.classes.resolve(&module, std::slice::from_ref(name)))
+    }
+
+    pub(super) fn is_found(&self, file: &AbsPath, import: &Import) -> bool {
         self.module_of(file, import).is_some()
     }
 
     /// The file of the module that an import names.
-    fn module_of(&self, file: &AbsPath, import: &crate::python::outline::Import) -> Option<AbsPath> {
+    fn module_of(&self, file: &AbsPath, import: &Import) -> Option<AbsPath> {
         let (roots, files) = (&self.cx.state.inputs.roots, &self.cx.state.files);
         roots.imported(files, import, file)?.file().cloned()
     }
@@ -454,14 +488,37 @@ fn not_looked_at() -> Explanation {
     Explanation::Unresolved(NOT_CHECKED.to_owned())
 }
 
-/// Whether a function binds a name itself, by no import.
-fn is_local(document: &Document, token: &Token) -> bool {
-    let scopes = Scopes::of(&document.text, &[token.text()]);
-    let is_of_function =
-        matches!(scopes.home(token.span.start), Some(ScopeKind::Function | ScopeKind::Comprehension));
-    is_of_function && {
-        let usage = Usage::of(&document.text);
-        let bound = scopes.bound_by(token.span.start).unwrap_or_default();
-        !bound.is_empty() && bound.iter().all(|span| usage.import_binding(span.start).is_none())
+/// Why the call of a variable is unresolved.
+const HELD: &str = "it is a variable that may hold it";
+
+/// How a function binds a name.
+enum LocalBinding {
+    /// Not at all.
+    None,
+    /// As a parameter or a variable.
+    Variable,
+    /// By these imports.
+    Imports(Vec<Import>),
+}
+
+impl LocalBinding {
+    fn of(document: &Document, token: &Token) -> Self {
+        let (at, usage) = (token.span.start, Usage::of(&document.text));
+        if let TokenUse::Imported(alias) = usage.of_token(at) {
+            let import = usage.import_binding(alias.map_or(at, |alias| alias.start));
+            let is_local = !usage.enclosing_functions(at).is_empty();
+            return import.filter(|_| is_local).map_or(Self::None, |import| Self::Imports(vec![import]));
+        }
+        let scopes = Scopes::of(&document.text, &[token.text()]);
+        if !matches!(scopes.home(at), Some(ScopeKind::Function | ScopeKind::Comprehension)) {
+            return Self::None;
+        }
+        let bound = scopes.bound_by(at).unwrap_or_default();
+        let imports: Vec<Import> = bound.iter().filter_map(|span| usage.import_binding(span.start)).collect();
+        match (bound.is_empty(), imports.is_empty()) {
+            (true, _) => Self::None,
+            (false, true) => Self::Variable,
+            (false, false) => Self::Imports(imports),
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::offset_of;
 use crate::lsp::LspLocation;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
-use crate::python::outline::{Import, Imported};
+use crate::python::outline::{Import, Imported, Span};
 use crate::python::scopes::{ScopeKind, Scopes};
 use crate::python::usage::{TokenUse, Usage};
 use crate::text::names::is_in_name;
@@ -130,9 +130,18 @@ impl Variables<'_, '_> {
             // Another assignment to the variable of the module may be the symbol's.
             ScopeKind::Module => false,
             // What the class has not bound yet is looked up in the module.
-            ScopeKind::Class => bound.iter().any(|span| span.start <= at),
+            ScopeKind::Class => !self.is_before_class_binds(at, &bound),
             ScopeKind::Function | ScopeKind::Comprehension => true,
         }
+    }
+
+    /// Whether a name is used in the body of a class that binds it only from there on: it is looked up in the module.
+    pub(super) fn is_before_class_binds(&self, at: usize, bound: &[Span]) -> bool {
+        let statement = self.usage.statement(at);
+        let is_earlier = |span: &Span| statement.as_ref().is_some_and(|whole| span.end <= whole.start);
+        self.scopes.home(at) == Some(ScopeKind::Class)
+            && self.scopes.at(at).is_some_and(|used| !used.binds)
+            && !bound.iter().any(is_earlier)
     }
 
     /// Whether an import certainly binds something else.

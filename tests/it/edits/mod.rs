@@ -85,7 +85,7 @@ pub(crate) struct Repository {
 
 impl Repository {
     pub(crate) fn new(project: &Project) -> Self {
-        Self::of(TestEnv::pyright(project))
+        Self::of(TestEnv::pyright_session(project))
     }
 
     /// For what does not depend on the server: ty starts much faster.

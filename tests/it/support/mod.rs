@@ -89,7 +89,7 @@ impl TestEnv {
     /// An environment with a project and the pinned Pyright.
     pub(crate) fn pyright(project: &Project) -> Self {
         install("pyright");
-        Self::with(project).with_sessions()
+        Self::with(project)
     }
 
     /// The same with a session, for tests that ask several questions about one project: only the first one starts a server.
