@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::completeness::{self, UsedIn};
 use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
-use super::occurrences::{Evidence, Named, Token, UnresolvedToken, explain, offset_of};
+use super::occurrences::{Evidence, Named, Token, UnresolvedToken, explain, name_at, offset_of};
 use super::positions::{no_result, position};
 use super::references;
 use crate::bundle::order::sort;
@@ -25,6 +25,7 @@ use crate::python::outline::{DefinitionKind, Span};
 use crate::python::usage::Usage;
 use crate::python::value_use::ValueUse;
 use crate::text::Range;
+use crate::text::names::is_dunder;
 use crate::workspace::files::Document;
 
 /// Why a use of a function may be a call that is not known: what gets the value may call it.
@@ -263,11 +264,6 @@ fn is_plain_decorator(name: &str) -> bool {
     name.rsplit('.').next().is_some_and(|last| PLAIN_DECORATORS.contains(&last))
 }
 
-/// Whether Python itself calls methods of this name: `__init__`, `__call__`.
-fn is_special(name: &str) -> bool {
-    name.len() > 4 && name.starts_with("__") && name.ends_with("__")
-}
-
 /// The calls of a function.
 struct Called {
     edges: Vec<CallEdge>,
@@ -371,8 +367,8 @@ async fn incoming(
         if known.contains(at) {
             continue;
         }
-        let Some((document, offset)) = offset_of(cx, place) else { continue };
-        let usage = Usage::of(&document.text);
+        let Some((document, name)) = name_at(cx, place) else { continue };
+        let (usage, offset) = (Usage::of(&document.text), name.start);
         let is_followed = |target: &Span| uses.contains_key(&(place.path.clone(), target.start));
         let is_attribute = usage.receiver(offset).is_some() || usage.is_looked_up(offset);
         match callable.meaning(&usage.value_use(offset), is_attribute, is_followed) {
@@ -383,8 +379,7 @@ async fn incoming(
             Meaning::NoCall => {}
             Meaning::MayBeCall(reason) => {
                 let kind = if is_attribute { OccurrenceKind::Attribute } else { OccurrenceKind::Identifier };
-                let end = end_of(cx, &document, place, offset);
-                let token = Token::new(document.clone(), offset..end, kind);
+                let token = Token::new(document.clone(), name, kind);
                 explained.unresolved.push(UnresolvedToken::new(token, reason.to_owned()));
             }
         }
@@ -394,7 +389,7 @@ async fn incoming(
     let mut verdict = completeness::verdict(cx, &searched, &explained);
     sort(&mut verdict.unresolved.items);
     verdict.explained = None;
-    if is_special(&item.name) && verdict.status != CompletenessStatus::Unknown {
+    if is_dunder(&item.name) && verdict.status != CompletenessStatus::Unknown {
         verdict.status = CompletenessStatus::Unknown;
         verdict.reason = Some(format!("`{}` is also called where its name is not written", item.name));
     }
@@ -418,10 +413,11 @@ fn keep_calls(
         let path = &edge.item.path;
         edge.ranges.retain_mut(|range| {
             let place = LspLocation { path: path.clone(), range: *range };
-            let Some((document, offset)) = offset_of(cx, &place) else { return true };
+            let Some((_, offset)) = offset_of(cx, &place) else { return true };
             let at = (path.clone(), offset);
-            let Some((name, _)) = uses.get(&at) else { return true };
-            let name = offset..end_of(cx, &document, name, offset);
+            let Some((document, name)) = uses.get(&at).and_then(|(place, _)| name_at(cx, place)) else {
+                return true;
+            };
             *range = document.lines.range(&document.text, name, cx.locations.server_unit);
             let is_call = !callable.refutes(&Usage::of(&document.text).value_use(offset));
             is_call && known.insert(at)
@@ -467,12 +463,6 @@ async fn outgoing(cx: &RequestContext<'_>, item: &LspCallItem) -> Result<Vec<lsp
     let mut found = cx.requests().outgoing_calls(item).await?.items;
     found.sort_by_key(|edge| item_key(&edge.item));
     Ok(found)
-}
-
-/// The end of a name, in bytes.
-fn end_of(cx: &RequestContext<'_>, document: &Document, place: &LspLocation, start: usize) -> usize {
-    let end = document.lines.offset(&document.text, place.range.end, cx.locations.server_unit);
-    end.filter(|end| *end > start).unwrap_or(start)
 }
 
 fn item_key(item: &LspCallItem) -> (AbsPath, Range) {

@@ -12,8 +12,8 @@ use std::time::Duration;
 /// The interval of heartbeats and of checks.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How much longer than the limit the heartbeat may stop, so that the work's own reaction to its limit comes first.
-const GRACE_PERIOD: Duration = Duration::from_secs(1);
+/// How much longer than its limit work may take, so that its own reaction to the limit comes first.
+pub(super) const GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// Why the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,6 +8,12 @@ pub fn is_in_name(c: char) -> bool {
     unicode_ident::is_xid_continue(c)
 }
 
+/// Whether Python gives a name a special meaning, like `__len__`.
+#[must_use]
+pub fn is_dunder(name: &str) -> bool {
+    name.len() > 4 && name.starts_with("__") && name.ends_with("__")
+}
+
 /// The names in a text, and its numbers.
 pub fn names_of(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !is_in_name(c)).filter(|name| !name.is_empty())

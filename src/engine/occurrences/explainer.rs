@@ -11,6 +11,7 @@ use super::super::positions::by_name;
 use super::classify::ServerQuestion;
 use super::family::{Dispatch, Family};
 use super::receivers::ANY_NAME;
+use super::shadowed::resolve_import;
 use super::symbol::{Reach, SearchedSymbol};
 use super::{Evidence, Explained, Explanation, HALF_KNOWN, NOT_CHECKED, Token, WINDOW, offset_of};
 use crate::lsp::error::LspError;
@@ -401,8 +402,9 @@ impl<'l> Explainer<'l> {
                 LocalBinding::None => {}
                 LocalBinding::Variable => return Explanation::Other,
                 LocalBinding::Imports(imports) => {
-                    let found: Vec<_> =
-                        imports.iter().map(|import| self.resolve_import(document, import)).collect();
+                    let resolve =
+                        |import: &Import| resolve_import(self.cx, self.classes, &document.path, import);
+                    let found: Vec<_> = imports.iter().map(resolve).collect();
                     if found.iter().flatten().any(|place| self.symbol.definitions.contains(place)) {
                         return Explanation::Reference(Evidence::rule(UseProvenance::Scope));
                     }
@@ -456,13 +458,6 @@ impl<'l> Explainer<'l> {
             }
             None => Explanation::Other,
         }
-    }
-
-    /// What `from module import name` binds; empty if that is not known.
-    fn resolve_import(&self, document: &Document, import: &Import) -> Vec<(AbsPath, usize)> {
-        let Imported::Name(name) = &import.what else { return Vec::new() };
-        let module = self.module_of(&document.path, import);
-        module.map_or_else(Vec::new, |module| self.classes.resolve(&module, std::slice::from_ref(name)))
     }
 
     pub(super) fn is_found(&self, file: &AbsPath, import: &Import) -> bool {

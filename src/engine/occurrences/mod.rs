@@ -235,7 +235,6 @@ pub(super) async fn explain(
     let is_member = matches!(symbol.reach, symbol::Reach::Member { .. });
     let mut explained = Explained {
         references,
-        refuted,
         declarations,
         skipped,
         cut,
@@ -255,12 +254,10 @@ pub(super) async fn explain(
     };
     let documents: Vec<&Arc<Document>> = searched.with_name().filter(is_searched).collect();
     let names = classify::Names { all: names, members };
-    for place in &explained.refuted.clone() {
-        let Some((document, start)) = offset_of(cx, place) else { continue };
-        let end = document.lines.offset(&document.text, place.range.end, cx.locations.server_unit);
-        let span = start..end.filter(|end| *end > start).unwrap_or(start);
+    for (document, span) in refuted.iter().filter_map(|place| name_at(cx, place)) {
         explained.add(cx, &Token::new(document, span, OccurrenceKind::Identifier), Explanation::Other);
     }
+    explained.refuted = refuted;
     let claimed = ClaimedPlaces::new(explained.references.keys().chain(&explained.refuted));
     let classified = classify::classify(cx, &classes, &symbol, &names, &family, &documents, &claimed);
     for (token, explanation) in classified.explained {
@@ -483,6 +480,14 @@ pub(super) fn offset_of(cx: &RequestContext<'_>, place: &LspLocation) -> Option<
     let inside = rest.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
     let offset = if rest.starts_with('(') { offset + rest.len() - inside.len() } else { offset };
     Some((document, offset))
+}
+
+/// The bytes of the name at a place; `None` when its file cannot be read or has no such place.
+pub(super) fn name_at(cx: &RequestContext<'_>, place: &LspLocation) -> Option<(Arc<Document>, Span)> {
+    let (document, start) = offset_of(cx, place)?;
+    let end = document.lines.offset(&document.text, place.range.end, cx.locations.server_unit);
+    let end = end.filter(|end| *end > start).unwrap_or(start);
+    Some((document, start..end))
 }
 
 /// The module and qualified name of the definition at a place; `None` if no definition in a module or class is there.

@@ -13,7 +13,7 @@ use crate::python::classes::Classes;
 use crate::python::outline::{Import, Imported, Span};
 use crate::python::scopes::{ScopeKind, Scopes};
 use crate::python::usage::{TokenUse, Usage};
-use crate::text::names::is_in_name;
+use crate::text::names::{is_in_name, names_of};
 use crate::workspace::parallel::parallel_map;
 
 /// The claimed places of the workspace that are other variables than the ones that are defined at `accepted`, or imports of
@@ -39,7 +39,7 @@ pub(super) fn shadowed<'p>(
         if !places.iter().any(|(_, at)| may_bind(text, *at)) {
             return Vec::new();
         }
-        let names: BTreeSet<&str> = places.iter().map(|(_, at)| name_at(text, *at)).collect();
+        let names: BTreeSet<&str> = places.iter().map(|(_, at)| name_in(text, *at)).collect();
         let scopes = Scopes::of(text, &names.into_iter().collect::<Vec<_>>());
         let (usage, path) = (Usage::of(text), &document.path);
         let variables = Variables { cx, classes, path, accepted, usage: &usage, scopes: &scopes };
@@ -55,7 +55,7 @@ fn may_bind(text: &str, at: usize) -> bool {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let is_indented = text[start..].starts_with([' ', '\t']);
     let before = text[start..at].trim();
-    let after = text[at + name_at(text, at).len()..].trim_start_matches([' ', '\t']);
+    let after = text[at + name_in(text, at).len()..].trim_start_matches([' ', '\t']);
     if before.split_whitespace().any(|word| word == "import") {
         return is_indented;
     }
@@ -89,8 +89,8 @@ fn opening_line(text: &str) -> Option<&str> {
     Some(&line[line.rfind('\n').map_or(0, |end| end + 1)..])
 }
 
-fn name_at(text: &str, at: usize) -> &str {
-    text[at..].split(|c| !is_in_name(c)).next().unwrap_or_default()
+fn name_in(text: &str, at: usize) -> &str {
+    names_of(&text[at..]).next().unwrap_or_default()
 }
 
 /// The variables of one file.
@@ -146,13 +146,25 @@ impl Variables<'_, '_> {
 
     /// Whether an import certainly binds something else.
     fn is_of_another(&self, import: &Import) -> bool {
-        let (files, roots) = (&self.cx.state.files, &self.cx.state.inputs.roots);
-        let Imported::Name(name) = &import.what else { return import.what != Imported::Star };
-        let module = roots.imported(files, import, self.path);
-        let Some(file) = module.and_then(|module| module.file().cloned()) else { return false };
-        let found = self.classes.resolve(&file, std::slice::from_ref(name));
+        if !matches!(import.what, Imported::Name(_)) {
+            return import.what != Imported::Star;
+        }
+        let found = resolve_import(self.cx, self.classes, self.path, import);
         !found.is_empty() && !found.iter().any(|place| self.accepted.contains(place))
     }
+}
+
+/// What `from module import name` in a file binds; empty if that is not known.
+pub(super) fn resolve_import(
+    cx: &RequestContext<'_>,
+    classes: &Classes<'_>,
+    path: &AbsPath,
+    import: &Import,
+) -> Vec<(AbsPath, usize)> {
+    let Imported::Name(name) = &import.what else { return Vec::new() };
+    let module = cx.state.inputs.roots.imported(&cx.state.files, import, path);
+    let file = module.and_then(|module| module.file().cloned());
+    file.map_or_else(Vec::new, |file| classes.resolve(&file, std::slice::from_ref(name)))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::checks::Checks;
 use crate::model::edits::CheckName;
 use crate::python::stdlib::is_builtin;
 use crate::selector::name::is_identifier;
+use crate::text::names::is_dunder;
 
 /// Python 3.14's keywords (`keyword.kwlist`).
 const KEYWORDS: [&str; 35] = [
@@ -14,11 +15,6 @@ const KEYWORDS: [&str; 35] = [
 
 /// `keyword.softkwlist`.
 const SOFT_KEYWORDS: [&str; 4] = ["_", "case", "match", "type"];
-
-/// Whether Python gives the name a special meaning, like `__len__`.
-pub(super) fn is_dunder(name: &str) -> bool {
-    name.len() > 4 && name.starts_with("__") && name.ends_with("__")
-}
 
 /// Whether a name is private, so that Python mangles it with the class's name: `__x` in `class C` is `_C__x`.
 pub(super) fn is_private(name: &str) -> bool {

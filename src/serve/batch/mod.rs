@@ -18,6 +18,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use super::watchdog::GRACE_PERIOD;
 use crate::engine::{Engine, Progress, ScoreLimits, ScoreService};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::Request;
@@ -27,10 +28,6 @@ use scheduler::{LineLabel, Scheduler};
 
 pub use answer::{BatchAnswer, ScoredHead};
 pub use input::LineDefaults;
-
-/// How much longer than its limit a request may take, so that its own reaction to the limit comes first: the facts that are known
-/// by then.
-const GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// How long the reader of the answers may take for the rest when the batch is canceled.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);

@@ -16,8 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lsp_types as lsp;
-use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
+use rustix::process::Pid;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -31,6 +30,7 @@ use crate::lsp::jsonrpc::{Message, Notification, ResponseError, RpcId, RpcReques
 use crate::model::error::ErrorBody;
 use crate::model::request::{Guards, Scope};
 use crate::path::{AbsPath, FileUri, is_python};
+use crate::serve::session::control::is_running;
 use crate::text::ColumnUnit;
 use convert::ClientEdits;
 use documents::{ClientDocument, ClientPaths, OpenDocuments};
@@ -126,7 +126,7 @@ pub async fn run(
             },
             // Something else may hold its end of the pipe.
             _ = liveness.tick(), if session.client.is_some() => {
-                if session.client.is_some_and(|client| !is_alive(client)) {
+                if session.client.is_some_and(|client| !is_running(client)) {
                     break Served::Ended;
                 }
             }
@@ -304,7 +304,7 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
         }
         let client = params.process_id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         // In a container the client's id may be of no process.
-        self.client = client.filter(|client| is_alive(*client));
+        self.client = client.filter(|client| is_running(*client));
         let client = ClientSupport::new(&params.capabilities);
         self.server = Some(Arc::new(LspServer {
             copy: UnsavedWorkspace::new(workspace.engine.settings.clone()),
@@ -326,10 +326,6 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
         initialized["capabilities"]["typeHierarchyProvider"] = json!(true);
         Ok(initialized)
     }
-}
-
-fn is_alive(process: Pid) -> bool {
-    !matches!(test_kill_process(process), Err(Errno::SRCH))
 }
 
 fn capabilities(client: ClientSupport) -> lsp::ServerCapabilities {

@@ -244,7 +244,10 @@ impl RequestHandler<'_> {
         let column = at.character.saturating_add(hidden);
         let end = path.and_then(|path| {
             let open = self.open.get(&path).filter(|_| !self.server.workspace.from_disk && !has_mark);
-            let text = open.map(|open| open.text.to_string()).or_else(|| read_text(&path))?;
+            let text = match open {
+                Some(open) => open.text.clone(),
+                None => read_text(&path)?.into(),
+            };
             let lines = LineIndex::new(&text);
             Some(lines.position(&text, lines.line_span(&text, at.line)?.end, unit).column)
         });

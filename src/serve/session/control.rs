@@ -181,7 +181,8 @@ async fn wait_for_exit(pid: Pid, within: Duration) -> bool {
     true
 }
 
-fn is_running(pid: Pid) -> bool {
+/// Whether a process exists and still runs: one that has ended exists until its parent waits for it.
+pub(in crate::serve) fn is_running(pid: Pid) -> bool {
     test_kill_process(pid) != Err(Errno::SRCH) && state(pid) != Some('Z')
 }
 

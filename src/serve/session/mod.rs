@@ -13,7 +13,7 @@
 //! lock in the session's folder, and reachable while its socket accepts connections; nothing else counts.
 
 mod client;
-mod control;
+pub(super) mod control;
 mod daemon;
 mod key;
 mod runtime_dir;
