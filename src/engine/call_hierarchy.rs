@@ -455,12 +455,29 @@ async fn caller(
     Ok(LspCallItem::module(document.path.clone()))
 }
 
-/// The calls that an item makes, in the order of their locations.
+/// The calls that an item makes, in the order of their locations. Those of a function within it are that function's own, as for
+/// callers; Pyright counts them for both.
 async fn outgoing(cx: &RequestContext<'_>, item: &LspCallItem) -> Result<Vec<lsp::LspCall>, Failure> {
     if cx.state.is_in_workspace(&item.path) {
         cx.open([item.path.clone()])?;
     }
     let mut found = cx.requests().outgoing_calls(item).await?.items;
+    if let Some((document, own)) =
+        offset_of(cx, &LspLocation { path: item.path.clone(), range: item.selection_range })
+    {
+        let (usage, unit) = (Usage::of(&document.text), cx.locations.server_unit);
+        let is_within = |offset: usize| {
+            let around = usage.enclosing_functions(offset);
+            around.iter().position(|function| function.start == own).is_some_and(|depth| depth > 0)
+        };
+        for edge in &mut found {
+            edge.ranges.retain(|range| {
+                let at = document.lines.offset(&document.text, range.start, unit);
+                at.is_none_or(|at| !is_within(at))
+            });
+        }
+        found.retain(|edge| !edge.ranges.is_empty());
+    }
     found.sort_by_key(|edge| item_key(&edge.item));
     Ok(found)
 }

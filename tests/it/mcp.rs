@@ -237,6 +237,16 @@ fn a_garbage_client_hurts_nothing() {
     assert!(errors.all(|note| note.as_object().unwrap().contains_key("id")), "{:?}", client.notes);
     let unknown = client.request("tools/call", json!({"name": "batch", "arguments": {}}));
     assert!(unknown["error"]["code"].is_number(), "{unknown}");
+    for (method, params) in [
+        ("tools/call", json!({"name": "locate", "arguments": []})),
+        ("tools/call", json!({"name": "locate", "arguments": "Shape.area"})),
+        ("tools/call", json!({})),
+        ("resources/read", json!({"uri": 1})),
+    ] {
+        let refused = client.request(method, params.clone());
+        assert_eq!(refused["error"]["code"], -32602, "{params}: {refused}");
+        assert!(refused["error"]["message"].as_str().unwrap().contains(method), "{params}: {refused}");
+    }
     for (arguments, message) in [
         (json!({"selector": "Shape.area", "server_command": "/bin/sh"}), "has no argument"),
         (json!({"selector": ["Shape.area", "--apply"]}), "E/USAGE"),

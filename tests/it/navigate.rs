@@ -680,7 +680,34 @@ class Child(Base):
     }
 }
 
-/// What gets a function as a value may call it, and a property is called where it is read.
+#[test]
+fn a_function_does_not_call_what_functions_within_it_call() {
+    let project = Project::parse(
+        "\
+//- /m.py
+def log(): ...
+def make(): ...
+
+
+def decorate(function):
+    def wrapper():
+        log()
+        return function()
+    make()
+    return wrapper
+",
+    );
+    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        let callees = |name: &str| -> Vec<String> {
+            let bundle = env.lanser(["calls", name, "--outgoing", "--json"]).answer();
+            let calls = bundle["facts"]["calls"].as_array().unwrap().iter();
+            calls.map(|call| call["callee"]["name"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(callees("py://m#decorate"), ["make"]);
+        assert_eq!(callees("py://m#decorate.wrapper"), ["log"]);
+    }
+}
+
 /// What a generic class, a string, a descriptor and a name that Python calls by itself mean for the calls of a function.
 #[test]
 fn callers_that_do_not_write_a_plain_call() {
@@ -735,6 +762,7 @@ from .m import plain as plain
     }
 }
 
+/// What gets a function as a value may call it, and a property is called where it is read.
 #[test]
 fn callers_of_functions_that_are_used_as_values() {
     let project = Project::parse(

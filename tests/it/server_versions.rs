@@ -40,6 +40,17 @@ fn places(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|location| location["at"].as_str().unwrap()).collect()
 }
 
+/// `.ci/run` starts it early: it waits for registries, while other tests need processors.
+#[test]
+fn every_supported_version_is_installed() {
+    for_each_version(|name, version, _| {
+        let folders = std::fs::read_dir(TestEnv::cache().join("servers")).unwrap();
+        let mut names = folders.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        // Those with programs of their own end in the platform.
+        assert!(names.any(|found| found.starts_with(&format!("{name}-{version}"))), "{name} {version}");
+    });
+}
+
 #[test]
 fn every_supported_version_answers() {
     for_each_version(|name, version, spec| {

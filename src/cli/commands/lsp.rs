@@ -16,7 +16,7 @@ use crate::serve::lsp::{self, LspWorkspace, Served};
 #[command(after_long_help = "\
 The server speaks the language server protocol on standard input and output. The workspace is that of --workspace, or else the \
 client's. Answers are complete, or the client is told what may be missing. Text that is not saved is analyzed in a temporary copy of \
-the workspace. Nothing is written: the client applies edits.
+the workspace. Nothing is written: the client applies edits. The exit code is 1 if the client sends `exit` without `shutdown`.
 
 Example, .lsp.json of a plugin for Claude Code:
   {\"python\": {\"command\": \"lanser\", \"args\": [\"lsp\", \"--from-disk\"], \"extensionToLanguage\": {\".py\": \"python\"}}}")]

@@ -60,20 +60,22 @@ fn may_bind(text: &str, at: usize) -> bool {
         return is_indented;
     }
     let is_assigned = after.starts_with('=') && !after.starts_with("==") || after.starts_with(":=");
-    let ends_item = after.starts_with([',', ')', '\r', '\n']) || after.is_empty();
+    let ends_item = after.starts_with([',', ')', ']', '\r', '\n']) || after.is_empty();
+    let is_declared = || {
+        opening_lines(&text[..start]).any(|line| match line.trim_end().ends_with("import") {
+            true => line.starts_with([' ', '\t']),
+            false => line.trim_start().trim_start_matches("async ").starts_with("def "),
+        })
+    };
     let word = before.rsplit(|c| !is_in_name(c)).next().unwrap_or_default();
     match before.chars().next_back() {
-        None if ends_item => match opening_line(&text[..start]) {
-            Some(line) if line.trim_end().ends_with("import") => line.starts_with([' ', '\t']),
-            line => {
-                line.is_some_and(|line| line.trim_start().trim_start_matches("async ").starts_with("def "))
-            }
-        },
+        None if ends_item => is_declared(),
         None => is_indented && (is_assigned || after.starts_with(':')),
         Some('(' | '[' | ',' | '*') => {
-            let declares = ["def ", "lambda", "for "].iter().any(|word| before.contains(word));
-            is_assigned
-                || declares && (ends_item || after.starts_with([':', '=']) || after.starts_with("in "))
+            let declares = ["def ", "class ", "lambda", "for "].iter().any(|word| before.contains(word));
+            let is_in_list = || unclosed(before).is_none() && is_declared();
+            let is_bound = ends_item || after.starts_with([':', '=']) || after.starts_with("in ");
+            is_assigned || is_bound && (declares || is_in_list())
         }
         _ => match word {
             "def" | "class" => is_indented,
@@ -83,10 +85,31 @@ fn may_bind(text: &str, at: usize) -> bool {
     }
 }
 
-/// The start of the line with the last opening parenthesis, up to it.
-fn opening_line(text: &str) -> Option<&str> {
-    let line = &text[..text.rfind('(')?];
-    Some(&line[line.rfind('\n').map_or(0, |end| end + 1)..])
+/// How far back the beginning of a list is looked for.
+const MAX_LIST_BYTES: usize = 8 << 10;
+
+/// The starts of lines that may open the list in which a text ends, up to its parenthesis: the last one that is not closed, and the
+/// last one, for a text with parentheses in strings and comments.
+fn opening_lines(text: &str) -> impl Iterator<Item = &str> {
+    let open = [unclosed(text), text.rfind('(')];
+    open.into_iter().flatten().map(|at| {
+        let line = &text[..at];
+        &line[line.rfind('\n').map_or(0, |end| end + 1)..]
+    })
+}
+
+/// The last parenthesis or bracket that is not closed in the text; lists of parameters are shorter than what is looked at.
+fn unclosed(text: &str) -> Option<usize> {
+    let mut closed = 0usize;
+    for (at, byte) in text.bytes().enumerate().rev().take(MAX_LIST_BYTES) {
+        match byte {
+            b')' | b']' => closed += 1,
+            b'(' | b'[' if closed == 0 => return Some(at),
+            b'(' | b'[' => closed -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 fn name_in(text: &str, at: usize) -> &str {
@@ -191,6 +214,12 @@ mod tests {
             "  from m import a, §x",
             "  from m import (\n    a,\n    §x,\n)",
             "if (a := 1, §x := 2): pass",
+            "def f(\n    a: int, §x: int,\n): pass",
+            "def f(\n    a: tuple[int, str] = (1, g()),\n    *§x,\n): pass",
+            "def f(\n    a,  # (\n    *, §x=1,\n): pass",
+            "def f[§x](a): pass",
+            "class C[a, §x]: pass",
+            "  from m import (\n    a, §x,\n)",
         ] {
             assert!(check(text), "{text}");
         }
@@ -205,6 +234,8 @@ mod tests {
             "§x = 1",
             "def §x(): pass",
             "isinstance(y, (a, §x))",
+            "def f(a):\n    g(a, §x)",
+            "def f(a):\n    g(\n        a, §x,\n    )",
         ] {
             assert!(!check(text), "{text}");
         }

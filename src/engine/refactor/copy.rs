@@ -39,36 +39,71 @@ pub(super) async fn diagnostics(
     cx: &RequestContext<'_>,
     comparison: &Comparison<'_>,
 ) -> Result<EditedDiagnostics, Failure> {
+    let files: Vec<&AbsPath> = comparison.affected.files.iter().collect();
+    let asked = async |copy: &mut ScratchWorkspace, paths: &[WorkspacePath]| {
+        in_copy(cx, comparison, copy, paths).await
+    };
+    let recorded = request(cx, comparison, "copy", &files, asked).await?;
     let root = cx.state.inputs.snapshot.root();
-    let inside = |path: &AbsPath| path.strip_prefix(root).and_then(WorkspacePath::new);
-    let paths: Vec<WorkspacePath> = comparison.affected.files.iter().filter_map(inside).collect();
-    let tape = &cx.state.tape;
-    let query = ("copy", &paths);
-    let recorded = if tape.is_replaying() {
-        tape.query(IoKind::Guard, &query, RecordedDiagnostics::default, RecordedDiagnostics::default)
-    } else {
-        let recorded = request(cx, comparison, &paths).await?;
-        tape.query(IoKind::Guard, &query, || recorded.clone(), RecordedDiagnostics::default)
-    };
-    let by_file = |found: BTreeMap<WorkspacePath, Vec<Diagnostic>>| -> DiagnosticsByFile {
-        found.into_iter().map(|(path, list)| (root.join(path.as_str()), list)).collect()
-    };
-    Ok(EditedDiagnostics { found: by_file(recorded.found), bare: by_file(recorded.bare) })
+    Ok(EditedDiagnostics { found: by_file(root, recorded.found), bare: by_file(root, recorded.bare) })
 }
 
+/// The diagnostics of each of these files in such a copy, without types that were inferred for others before.
+pub(super) async fn diagnostics_alone(
+    cx: &RequestContext<'_>,
+    comparison: &Comparison<'_>,
+    files: &[&AbsPath],
+) -> Result<DiagnosticsByFile, Failure> {
+    let asked = async |copy: &mut ScratchWorkspace, paths: &[WorkspacePath]| {
+        let mut found = DiagnosticsByFile::new();
+        for path in paths {
+            copy.with_context(async |cx| Ok(cx.server.client.reset_inferred_types()?)).await?;
+            found.extend(copy.diagnostics(&[copy.at(path)]).await?);
+        }
+        Ok(RecordedDiagnostics { found: portable(&copy.root, found), bare: BTreeMap::new() })
+    };
+    let recorded = request(cx, comparison, "copy, one by one", files, asked).await?;
+    Ok(by_file(cx.state.inputs.snapshot.root(), recorded.found))
+}
+
+/// Asks in a copy, or takes the answer from a trace.
 async fn request(
     cx: &RequestContext<'_>,
     comparison: &Comparison<'_>,
-    paths: &[WorkspacePath],
+    kind: &str,
+    files: &[&AbsPath],
+    ask: impl AsyncFnOnce(&mut ScratchWorkspace, &[WorkspacePath]) -> Result<RecordedDiagnostics, Failure>,
 ) -> Result<RecordedDiagnostics, Failure> {
+    let root = cx.state.inputs.snapshot.root();
+    let inside = |path: &&AbsPath| path.strip_prefix(root).and_then(WorkspacePath::new);
+    let paths: Vec<WorkspacePath> = files.iter().filter_map(inside).collect();
+    let (tape, query) = (&cx.state.tape, (kind, &paths));
+    if tape.is_replaying() {
+        return Ok(tape.query(
+            IoKind::Guard,
+            &query,
+            RecordedDiagnostics::default,
+            RecordedDiagnostics::default,
+        ));
+    }
     cx.settings.progress.step("a copy of the workspace is checked");
     let tree = tree_after(cx, comparison.plan).await?;
     // The rest is as in the workspace, also what git ignores.
     let settings = Settings { environment_of: Some(cx.settings.root.clone()), ..cx.settings.clone() };
     let mut copy = ScratchWorkspace::new(&settings, &tree).await?;
-    let found = in_copy(cx, comparison, &mut copy, paths).await;
+    let found = ask(&mut copy, &paths).await;
     copy.close().await;
-    found
+    let found = found?;
+    Ok(tape.query(IoKind::Guard, &query, || found.clone(), RecordedDiagnostics::default))
+}
+
+fn by_file(root: &AbsPath, found: BTreeMap<WorkspacePath, Vec<Diagnostic>>) -> DiagnosticsByFile {
+    found.into_iter().map(|(path, list)| (root.join(path.as_str()), list)).collect()
+}
+
+fn portable(root: &AbsPath, found: DiagnosticsByFile) -> BTreeMap<WorkspacePath, Vec<Diagnostic>> {
+    let path = |path: &AbsPath| path.strip_prefix(root).and_then(WorkspacePath::new);
+    found.into_iter().filter_map(|(at, list)| Some((path(&at)?, list))).collect()
 }
 
 /// The files of the workspace after the edit.
@@ -111,10 +146,5 @@ async fn in_copy(
     let after: Vec<_> = written.filter_map(|path| copy.state.files.read(&path).ok()).collect();
     let hidden = reward::added_suppressions(before, after.iter());
     let bare = copy.with_context(async |cx| diagnostics_without(cx, cx.locations, &hidden).await).await?;
-    let root = copy.root.clone();
-    let portable = |found: DiagnosticsByFile| {
-        let path = |path: &AbsPath| path.strip_prefix(&root).and_then(WorkspacePath::new);
-        found.into_iter().filter_map(|(at, list)| Some((path(&at)?, list))).collect()
-    };
-    Ok(RecordedDiagnostics { found: portable(found), bare: portable(bare) })
+    Ok(RecordedDiagnostics { found: portable(&copy.root, found), bare: portable(&copy.root, bare) })
 }

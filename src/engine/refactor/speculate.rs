@@ -333,7 +333,7 @@ pub(super) async fn compare(
     });
     let is_gone = |path: &AbsPath| removed.contains(path);
     let mut changes = DiagnosticChanges::of(cx, comparison, before, after, is_gone);
-    if !changes.introduced.is_empty() && !copy::moves_files(comparison.plan) {
+    if !changes.introduced.is_empty() {
         changes.introduced = confirmed(cx, comparison, changes.introduced).await?;
     }
     let mut delta = DiagnosticsDelta {
@@ -369,29 +369,51 @@ async fn confirmed(
     }
     let uris: BTreeSet<&DocUri> = of_server.iter().map(|found| &found.uri).collect();
     let files = comparison.affected.files.iter().filter(|path| uris.contains(&cx.locations.paths.uri(path)));
-    for (number, path) in files.enumerate() {
-        if number >= MAX_CONFIRMED_FILES {
-            let uri = cx.locations.paths.uri(path);
-            confirmed.extend(of_server.iter().filter(|found| found.uri == uri).cloned());
-            continue;
-        }
-        let only = || std::iter::once(path);
+    let files: Vec<&AbsPath> = files.take(MAX_CONFIRMED_FILES).collect();
+    let mut in_copy = match copy::moves_files(comparison.plan) {
+        true => Some(copy::diagnostics_alone(cx, comparison, &files).await?),
+        false => None,
+    };
+    let mut proven = BTreeSet::new();
+    for path in files {
         cx.server.client.reset_inferred_types()?;
-        let before = diagnostics(cx, &cx.state.files, cx.locations, only()).await?;
-        show(cx, comparison.overlay)?;
-        cx.server.client.reset_inferred_types()?;
-        let after = diagnostics(cx, comparison.overlay, &shown(cx, comparison), only()).await?;
-        hide_overlay(cx, comparison.overlay)?;
-        if before.contains_key(path) && after.contains_key(path) {
+        let disk = path_before(cx, comparison.plan, path);
+        let before = diagnostics(cx, &cx.state.files, cx.locations, std::iter::once(&disk)).await?;
+        let after = match &mut in_copy {
+            Some(found) => found.remove_entry(path).into_iter().collect(),
+            None => after_alone(cx, comparison, path).await?,
+        };
+        // A server that failed proves nothing.
+        if before.contains_key(&disk) && after.contains_key(path) {
             let changes = DiagnosticChanges::of(cx, comparison, before, after, |_| false);
             confirmed.extend(changes.introduced);
-        } else {
-            // The server failed, which proves nothing.
-            let uri = cx.locations.paths.uri(path);
-            confirmed.extend(of_server.iter().filter(|found| found.uri == uri).cloned());
+            proven.insert(cx.locations.paths.uri(path));
         }
     }
+    confirmed.extend(of_server.into_iter().filter(|found| !proven.contains(&found.uri)));
     Ok(confirmed)
+}
+
+/// The diagnostics of a file after an edit that leaves files where they are, without types that were inferred before.
+async fn after_alone(
+    cx: &RequestContext<'_>,
+    comparison: &Comparison<'_>,
+    path: &AbsPath,
+) -> Result<DiagnosticsByFile, Failure> {
+    show(cx, comparison.overlay)?;
+    cx.server.client.reset_inferred_types()?;
+    let paths = std::iter::once(path);
+    let after = diagnostics(cx, comparison.overlay, &shown(cx, comparison), paths).await?;
+    hide_overlay(cx, comparison.overlay)?;
+    Ok(after)
+}
+
+/// Where the file is before an edit.
+fn path_before(cx: &RequestContext<'_>, plan: &EditPlan, path: &AbsPath) -> AbsPath {
+    let snapshot = &cx.state.inputs.snapshot;
+    let moved = plan.changes().iter().find(|change| snapshot.absolute(&change.path) == *path);
+    let from = moved.and_then(|change| change.from.as_ref());
+    from.map_or_else(|| path.clone(), |from| snapshot.absolute(from))
 }
 
 fn unaffected(cx: &RequestContext<'_>, files: &[AbsPath]) -> Option<UnaffectedFiles> {

@@ -61,10 +61,20 @@ impl RequestHandler<'_> {
         canceled: Canceled<'_>,
     ) -> LspOutcome {
         let at = start_of(&item.uri, item.selection_range);
+        if is_module(item.kind) {
+            // Its place is that of the first token, which may name something.
+            return match direction {
+                Direction::Incoming => Ok(json!([])),
+                Direction::Outgoing => Err(failed(
+                    codes::REQUEST_FAILED,
+                    "the calls that a module's own code makes are not listed",
+                )),
+            };
+        }
         let mut request = self.request_at(Command::Calls, &at)?;
         request.options.direction = Some(direction);
         let (bundle, facts) = self.facts(request, canceled).await?;
-        is_still_there(&bundle, &item.name, item.kind)?;
+        is_still_there(&bundle, &item.name)?;
         let calls = facts.calls.as_deref().unwrap_or_default();
         let mut converter = self.converter(&bundle).await;
         let converted: Result<Vec<Value>, ErrorBody> = calls
@@ -95,7 +105,7 @@ impl RequestHandler<'_> {
         let mut request = self.request_at(Command::TypeHierarchy, &at)?;
         request.options.types = Some(direction);
         let (bundle, facts) = self.facts(request, canceled).await?;
-        is_still_there(&bundle, &item.name, item.kind)?;
+        is_still_there(&bundle, &item.name)?;
         let mut converter = self.converter(&bundle).await;
         let edges = facts.types.as_deref().unwrap_or_default().iter();
         let items: Result<Vec<_>, ErrorBody> = edges
@@ -111,17 +121,20 @@ impl RequestHandler<'_> {
 }
 
 /// An error if the file changed since the client got the item, so that another definition is in its place.
-fn is_still_there(bundle: &Bundle, name: &str, kind: lsp::SymbolKind) -> Result<(), ResponseError> {
+fn is_still_there(bundle: &Bundle, name: &str) -> Result<(), ResponseError> {
     let resolved = bundle.resolution.as_ref().and_then(|resolution| resolution.resolved.as_ref());
     let Some(found) = resolved.and_then(|resolved| resolved.qualname.as_deref()) else { return Ok(()) };
-    let is_module = matches!(kind, lsp::SymbolKind::MODULE | lsp::SymbolKind::FILE);
-    if is_module || found.rsplit(['.', ':']).next() == Some(name) {
+    if found.rsplit(['.', ':']).next() == Some(name) {
         return Ok(());
     }
     Err(failed(
         codes::CONTENT_MODIFIED,
         &format!("`{found}` is now where `{name}` was: prepare the hierarchy again"),
     ))
+}
+
+fn is_module(kind: lsp::SymbolKind) -> bool {
+    matches!(kind, lsp::SymbolKind::MODULE | lsp::SymbolKind::FILE)
 }
 
 /// The position of the name of an item.

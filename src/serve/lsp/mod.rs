@@ -4,6 +4,7 @@
 //! text, a copy of the workspace with that text is asked. Nothing is written; renames and code actions are edits that the client
 //! applies, and a rename that the command refuses is refused with its reason and hint.
 
+mod capabilities;
 mod convert;
 mod documents;
 mod hierarchies;
@@ -31,8 +32,7 @@ use crate::model::error::ErrorBody;
 use crate::model::request::{Guards, Scope};
 use crate::path::{AbsPath, FileUri, is_python};
 use crate::serve::session::control::is_running;
-use crate::text::ColumnUnit;
-use convert::ClientEdits;
+use capabilities::ClientSupport;
 use documents::{ClientDocument, ClientPaths, OpenDocuments};
 
 /// Error codes of JSON-RPC and of the protocol.
@@ -98,6 +98,7 @@ pub async fn run(
         server: None,
         client: None,
         running: BTreeMap::new(),
+        asked: 0,
         is_shut_down: false,
     };
     let mut liveness = tokio::time::interval(LIVENESS_INTERVAL);
@@ -154,6 +155,8 @@ struct LspSession<O> {
     client: Option<Pid>,
     /// The requests that are being answered. Dropping the value cancels the request.
     running: BTreeMap<RpcId, oneshot::Sender<()>>,
+    /// How many requests the client got.
+    asked: i64,
     is_shut_down: bool,
 }
 
@@ -170,57 +173,16 @@ struct LspServer {
     sender: mpsc::UnboundedSender<Received>,
 }
 
-/// What a client supports.
-#[derive(Debug, Clone, Copy)]
-struct ClientSupport {
-    unit: ColumnUnit,
-    edits: ClientEdits,
-    /// Whether it takes the symbols of a document as a tree.
-    trees: bool,
-    /// Whether it requests diagnostics.
-    pulls: bool,
-    /// Whether it requests the edit of a code action when it is needed.
-    resolves: bool,
-}
-
-impl ClientSupport {
-    fn new(capabilities: &lsp::ClientCapabilities) -> Self {
-        let document = capabilities.text_document.as_ref();
-        let edits = capabilities.workspace.as_ref().and_then(|workspace| workspace.workspace_edit.as_ref());
-        let encodings = capabilities.general.as_ref().and_then(|general| general.position_encodings.clone());
-        let unit = encodings.unwrap_or_default().iter().find_map(|encoding| match encoding.as_str() {
-            "utf-8" | "utf-16" | "utf-32" => ColumnUnit::parse(encoding.as_str()),
-            _ => None,
-        });
-        let operations = [
-            lsp::ResourceOperationKind::Create,
-            lsp::ResourceOperationKind::Rename,
-            lsp::ResourceOperationKind::Delete,
-        ];
-        let resolves = document
-            .and_then(|document| document.code_action.as_ref()?.resolve_support.as_ref())
-            .is_some_and(|resolve| resolve.properties.iter().any(|property| property == "edit"));
-        Self {
-            unit: unit.unwrap_or(ColumnUnit::Utf16),
-            edits: ClientEdits {
-                document_changes: edits.and_then(|edits| edits.document_changes).unwrap_or_default(),
-                operations: edits
-                    .and_then(|edits| edits.resource_operations.as_ref())
-                    .is_some_and(|offered| operations.iter().all(|kind| offered.contains(kind))),
-            },
-            trees: document
-                .and_then(|document| document.document_symbol.as_ref()?.hierarchical_document_symbol_support)
-                .unwrap_or_default(),
-            pulls: document.is_some_and(|document| document.diagnostic.is_some()),
-            resolves,
-        }
-    }
-}
-
 impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
     fn send(&self, message: Message) {
         // A client that is gone needs no answer.
         let _ = self.sender.send(Ok(message));
+    }
+
+    /// Sends a request, whose response is not needed.
+    fn ask(&mut self, method: &str, params: Option<Value>) {
+        self.asked += 1;
+        self.send(Message::request(RpcId::Number(self.asked), method, params));
     }
 
     fn log(&self, kind: lsp::MessageType, message: &str) {
@@ -271,13 +233,15 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
             }
             return;
         }
-        let Some(server) = &self.server else { return };
+        let Some(server) = self.server.clone() else { return };
         match server.notified(&note.method, params) {
             Ok(ClientChange::None) => {}
+            Ok(ClientChange::Disk) if server.client.refreshes => {
+                self.ask("workspace/diagnostic/refresh", None);
+            }
             Ok(_) if server.client.pulls => {}
             Ok(change) => {
-                let (server, open) = (server.clone(), server.documents().clone());
-                let changes = server.changes.subscribe();
+                let (open, changes) = (server.documents().clone(), server.changes.subscribe());
                 tokio::spawn(async move { server.publish(change, open, changes).await });
             }
             Err(message) => self.log(lsp::MessageType::ERROR, &format!("{}: {message}", note.method)),
@@ -285,6 +249,7 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
     }
 
     fn initialize(&mut self, params: Value) -> Result<Value, ResponseError> {
+        let refreshes = ClientSupport::refreshes(&params);
         let params: lsp::InitializeParams = read(params)?;
         #[expect(deprecated, reason = "clients without workspace folders set only this")]
         let root = params.root_uri.as_ref();
@@ -305,7 +270,7 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
         let client = params.process_id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         // In a container the client's id may be of no process.
         self.client = client.filter(|client| is_running(*client));
-        let client = ClientSupport::new(&params.capabilities);
+        let client = ClientSupport { refreshes, ..ClientSupport::new(&params.capabilities) };
         self.server = Some(Arc::new(LspServer {
             copy: UnsavedWorkspace::new(workspace.engine.settings.clone()),
             paths: ClientPaths::new(&workspace.engine.settings.root, root),
@@ -316,7 +281,7 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
             sender: self.sender.clone(),
         }));
         let mut initialized = json!(lsp::InitializeResult {
-            capabilities: capabilities(client),
+            capabilities: client.offered(),
             server_info: Some(lsp::ServerInfo {
                 name: "lanser".to_owned(),
                 version: Some(env!("CARGO_PKG_VERSION").to_owned()),
@@ -325,40 +290,6 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
         // `lsp-types` 0.97 has no member for it.
         initialized["capabilities"]["typeHierarchyProvider"] = json!(true);
         Ok(initialized)
-    }
-}
-
-fn capabilities(client: ClientSupport) -> lsp::ServerCapabilities {
-    lsp::ServerCapabilities {
-        position_encoding: Some(lsp::PositionEncodingKind::from(client.unit.as_lsp().to_owned())),
-        text_document_sync: Some(lsp::TextDocumentSyncCapability::Options(lsp::TextDocumentSyncOptions {
-            open_close: Some(true),
-            change: Some(lsp::TextDocumentSyncKind::FULL),
-            save: Some(lsp::TextDocumentSyncSaveOptions::Supported(true)),
-            ..lsp::TextDocumentSyncOptions::default()
-        })),
-        definition_provider: Some(lsp::OneOf::Left(true)),
-        declaration_provider: Some(lsp::DeclarationCapability::Simple(true)),
-        type_definition_provider: Some(lsp::TypeDefinitionProviderCapability::Simple(true)),
-        implementation_provider: Some(lsp::ImplementationProviderCapability::Simple(true)),
-        references_provider: Some(lsp::OneOf::Left(true)),
-        hover_provider: Some(lsp::HoverProviderCapability::Simple(true)),
-        document_symbol_provider: Some(lsp::OneOf::Left(true)),
-        workspace_symbol_provider: Some(lsp::OneOf::Left(true)),
-        call_hierarchy_provider: Some(lsp::CallHierarchyServerCapability::Simple(true)),
-        rename_provider: Some(lsp::OneOf::Right(lsp::RenameOptions {
-            prepare_provider: Some(true),
-            work_done_progress_options: lsp::WorkDoneProgressOptions::default(),
-        })),
-        code_action_provider: Some(lsp::CodeActionProviderCapability::Options(lsp::CodeActionOptions {
-            resolve_provider: Some(true),
-            ..lsp::CodeActionOptions::default()
-        })),
-        diagnostic_provider: Some(lsp::DiagnosticServerCapabilities::Options(lsp::DiagnosticOptions {
-            inter_file_dependencies: true,
-            ..lsp::DiagnosticOptions::default()
-        })),
-        ..lsp::ServerCapabilities::default()
     }
 }
 
@@ -412,6 +343,7 @@ impl LspServer {
                 // The text that others see is that on the disk again.
                 ClientChange::Closed(closed.text_document.uri)
             }
+            "workspace/didChangeWatchedFiles" => ClientChange::Disk,
             _ => return Ok(ClientChange::None),
         };
         self.changes.send_modify(|changes| *changes += 1);
@@ -432,7 +364,7 @@ impl LspServer {
                 self.notify("textDocument/publishDiagnostics", json!(nothing));
                 None
             }
-            ClientChange::None => None,
+            ClientChange::Disk | ClientChange::None => None,
         };
         // While a user types, only the last text is checked.
         tokio::time::sleep(PUBLISH_DELAY).await;
@@ -489,6 +421,8 @@ enum ClientChange {
     Text(AbsPath),
     /// A document is not open any more.
     Closed(lsp::Uri),
+    /// Files that the client watches.
+    Disk,
 }
 
 fn failed(code: i64, message: &str) -> ResponseError {

@@ -1,9 +1,11 @@
 //! Messages as lines. The SDK's own transport answers a message that is no request without an `id`, which the reference client
-//! refuses, and a line that is no JSON not at all; JSON-RPC wants `"id": null` for both.
+//! refuses, and a line that is no JSON not at all; JSON-RPC wants `"id": null` for both. It takes a request whose parameters have
+//! another type for one of an unknown method.
 
 use std::io;
 use std::sync::Arc;
 
+use rmcp::model::{CallToolRequestParams, ClientRequest, JsonRpcMessage, ReadResourceRequestParams};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
@@ -16,6 +18,7 @@ const MAX_LINE_BYTES: usize = 16 << 20;
 /// The codes of JSON-RPC.
 const PARSE_ERROR: i32 = -32_700;
 const INVALID_REQUEST: i32 = -32_600;
+const INVALID_PARAMS: i32 = -32_602;
 
 /// A connection whose messages are lines.
 pub(super) struct Lines<R, W> {
@@ -94,13 +97,29 @@ fn read(line: &[u8]) -> Line {
     let id = value.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64()).cloned();
     let is_notification = value.get("method").is_some_and(Value::is_string) && value.get("id").is_none();
     match serde_json::from_value(value) {
-        Ok(message) => Line::Message(Box::new(message)),
+        Ok(message) => match invalid_params(&message) {
+            Some(error) => refused(id.unwrap_or_default(), INVALID_PARAMS, error),
+            None => Line::Message(Box::new(message)),
+        },
         // The parameters may be of a later revision.
         Err(_) if is_notification => Line::Ignored,
         Err(error) => {
             refused(id.unwrap_or_default(), INVALID_REQUEST, format!("not a request of MCP: {error}"))
         }
     }
+}
+
+/// What is wrong with the parameters of a request of a known method.
+fn invalid_params(message: &RxJsonRpcMessage<RoleServer>) -> Option<String> {
+    let JsonRpcMessage::Request(request) = message else { return None };
+    let ClientRequest::CustomRequest(unknown) = &request.request else { return None };
+    let params = unknown.params.clone().unwrap_or_default();
+    let error = match unknown.method.as_str() {
+        "tools/call" => serde_json::from_value::<CallToolRequestParams>(params).err()?,
+        "resources/read" => serde_json::from_value::<ReadResourceRequestParams>(params).err()?,
+        _ => return None,
+    };
+    Some(format!("the parameters of {}: {error}", unknown.method))
 }
 
 impl<R, W> Transport<RoleServer> for Lines<R, W>

@@ -113,6 +113,31 @@ fn diagnostics_of_other_open_documents_are_pushed_again() {
     }
 }
 
+/// Shells and other programs write files that no client has open.
+#[test]
+fn changes_on_the_disk_are_followed() {
+    let env = TestEnv::ty(&Project::parse("//- /a.py\nX: int = 1\n//- /b.py\nfrom a import X\n"));
+    let change = json!({"changes": [{"uri": uri(&env, "a.py"), "type": 2}]});
+    let mut client = connect(&env, &[], json!({}));
+    open(&mut client, &env, "b.py", "from a import X\n");
+    let found = |client: &mut crate::support::RpcClient| {
+        let message = client.message().unwrap();
+        assert_eq!(message["method"], "textDocument/publishDiagnostics", "{message}");
+        message["params"]["diagnostics"].as_array().unwrap().len()
+    };
+    assert_eq!(found(&mut client), 0);
+    env.write("a.py", "Y: int = 1\n");
+    client.notify("workspace/didChangeWatchedFiles", change.clone());
+    assert_eq!(found(&mut client), 1);
+
+    let pulls =
+        json!({"textDocument": {"diagnostic": {}}, "workspace": {"diagnostics": {"refreshSupport": true}}});
+    let mut client = connect(&env, &[], pulls);
+    client.notify("workspace/didChangeWatchedFiles", change);
+    let asked = client.message().unwrap();
+    assert_eq!(asked["method"], "workspace/diagnostic/refresh", "{asked}");
+}
+
 /// Nothing at a position is an answer; a position that is in no file is a mistake of the client.
 #[test]
 fn a_position_in_no_file_is_an_error() {

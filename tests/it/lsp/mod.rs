@@ -141,6 +141,10 @@ fn requests_about_code_are_answered() {
     let callers = result(&mut client, "callHierarchy/incomingCalls", json!({"item": items[0]}));
     assert!(callers[0]["from"]["uri"].as_str().unwrap().ends_with("use.py"), "{callers}");
     assert_eq!(callers[0]["fromRanges"][0]["start"], json!({"line": 2, "character": 6}));
+    let module = json!({"item": callers[0]["from"]});
+    assert_eq!(result(&mut client, "callHierarchy/incomingCalls", module.clone()), json!([]));
+    let refused = client.request("callHierarchy/outgoingCalls", module);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("not listed"), "{refused}");
     let callees = result(&mut client, "callHierarchy/outgoingCalls", json!({"item": items[0]}));
     assert!(callees.to_string().contains("\"area\""), "{callees}");
     let items = result(&mut client, "textDocument/prepareTypeHierarchy", place(&env, "shapes.py", "Square"));
