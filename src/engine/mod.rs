@@ -61,6 +61,7 @@ mod unsaved;
 
 pub use absolute_paths::AbsolutePaths;
 pub use analyze::{AnalyzerReport, analyzer_report, find_analyzer, install_analyzer};
+pub(crate) use blocking::abandoned_work_goes_on;
 pub use bundle_store::stored_bundle;
 pub(crate) use failure::cancelled;
 pub use instance::Engine;

@@ -1,64 +1,69 @@
-//! An LRU cache of values that are computed from a file's content, keyed by the content's digest.
+//! A cache of values that are computed from a file's content, keyed by the content's digest.
 //!
 //! Parsing takes most of the time of a request, and one file is requested many times. A syntax tree takes some ten times the
 //! memory of its text; what a request needs from it takes about as much as the text. So the latter is cached.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use quick_cache::Weighter;
+use quick_cache::unsync::Cache;
 
 use crate::digest::Digest;
 
 /// The limit of each cache, in bytes as [`MemorySize::memory_bytes`] counts them.
 static CACHE_LIMIT_BYTES: AtomicUsize = AtomicUsize::new(4 << 20);
 
+/// How many files fill a cache, roughly.
+const EXPECTED_FILES: usize = 256;
+
 /// Raises the limit of each cache, if it is lower.
 pub(super) fn raise_cache_limit(bytes: usize) {
     CACHE_LIMIT_BYTES.fetch_max(bytes, Ordering::Relaxed);
 }
 
-/// The most files that one cache holds: they are searched linearly.
-const MAX_FILES: usize = 2048;
-
 /// A value whose memory use can be estimated.
-pub(super) trait MemorySize {
+pub(crate) trait MemorySize {
     /// The approximate number of bytes.
     fn memory_bytes(&self) -> usize;
 }
 
-/// The digest, value and size of each entry, least recently used first.
-pub(super) struct DigestCache<T>(Mutex<VecDeque<(Digest, Arc<T>, usize)>>);
+/// A cache that keeps what is used again: going through all files of a large workspace does not empty it.
+pub(crate) struct DigestCache<T>(LazyLock<Mutex<Cache<Digest, Kept<T>, Bytes>>>);
+
+/// A value, and its size in bytes.
+struct Kept<T>(Arc<T>, u64);
+
+#[derive(Clone)]
+struct Bytes;
+
+impl<T> Weighter<Digest, Kept<T>> for Bytes {
+    fn weight(&self, _: &Digest, kept: &Kept<T>) -> u64 {
+        kept.1
+    }
+}
 
 impl<T: MemorySize + Clone> DigestCache<T> {
-    pub(super) const fn new() -> Self {
-        Self(Mutex::new(VecDeque::new()))
+    pub(crate) const fn new() -> Self {
+        Self(LazyLock::new(|| Mutex::new(Cache::with_weighter(EXPECTED_FILES, 0, Bytes))))
     }
 
     /// The cached value for this content, or what `make` returns.
-    pub(super) fn get(&self, of: Digest, make: impl FnOnce() -> T) -> Arc<T> {
+    pub(crate) fn get(&self, of: Digest, make: impl FnOnce() -> T) -> Arc<T> {
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = {
-            let mut entries = lock();
-            let at = entries.iter().rposition(|(digest, ..)| *digest == of);
-            at.and_then(|at| entries.remove(at))
-        };
-        let (digest, value, bytes) = known.unwrap_or_else(|| {
-            let value = make();
-            let bytes = value.memory_bytes();
-            // A clone, because the original was allocated between the nodes of a tree and would fragment their memory.
-            (of, Arc::new(value.clone()), bytes)
-        });
-        let mut entries = lock();
-        // Another thread may have inserted it meanwhile.
-        entries.retain(|(other, ..)| *other != digest);
-        entries.push_back((digest, value.clone(), bytes));
-        let mut total: usize = entries.iter().map(|(.., bytes)| bytes).sum();
-        while entries.len() > MAX_FILES
-            || (entries.len() > 1 && total > CACHE_LIMIT_BYTES.load(Ordering::Relaxed))
-        {
-            let Some((.., dropped)) = entries.pop_front() else { break };
-            total -= dropped;
+        if let Some(Kept(value, _)) = lock().get(&of) {
+            return value.clone();
         }
+        let value = make();
+        let bytes = u64::try_from(value.memory_bytes()).unwrap_or(u64::MAX).max(1);
+        // A clone, because the original was allocated between the nodes of a tree and would fragment their memory.
+        let value = Arc::new(value.clone());
+        let mut cache = lock();
+        let limit = CACHE_LIMIT_BYTES.load(Ordering::Relaxed) as u64;
+        if cache.capacity() < limit {
+            cache.set_capacity(limit);
+        }
+        cache.insert(of, Kept(value.clone(), bytes));
         value
     }
 }
@@ -77,15 +82,21 @@ mod tests {
     fn values_are_cached_by_content_within_the_limit() {
         let cache = DigestCache::new();
         let of = |number: usize| Digest::of(number.to_string().as_bytes());
-        let first = cache.get(of(0), || vec![0; 1 << 20]);
+        let first = cache.get(of(0), || vec![0; 1 << 10]);
         assert!(Arc::ptr_eq(&first, &cache.get(of(0), || unreachable!("it is cached"))));
         for number in 1..80 {
             drop(cache.get(of(number), || vec![0; 1 << 20]));
         }
-        let entries = cache.0.lock().unwrap();
-        let bytes: usize = entries.iter().map(|(_, value, _)| value.memory_bytes()).sum();
-        assert!(bytes <= CACHE_LIMIT_BYTES.load(Ordering::Relaxed), "{bytes}");
-        assert!(entries.iter().any(|(digest, ..)| *digest == of(79)), "the latest is cached");
-        assert!(entries.iter().all(|(digest, ..)| *digest != of(0)), "the first is not");
+        let limit = CACHE_LIMIT_BYTES.load(Ordering::Relaxed) as u64;
+        assert!(cache.0.lock().unwrap().weight() <= limit);
+        // What is used again outlives a scan.
+        for number in 100..180 {
+            drop(cache.get(of(0), || vec![0; 1 << 10]));
+            drop(cache.get(of(number), || vec![0; 1 << 20]));
+        }
+        assert!(Arc::ptr_eq(
+            &cache.get(of(0), || vec![1]),
+            &cache.get(of(0), || unreachable!("it is cached"))
+        ));
     }
 }

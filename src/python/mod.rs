@@ -16,7 +16,7 @@ mod class_heads;
 pub mod classes;
 pub mod computed_bases;
 pub mod decorated;
-mod digest_cache;
+pub(crate) mod digest_cache;
 pub mod entry_points;
 pub mod foreign;
 pub mod hierarchy;

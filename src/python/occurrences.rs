@@ -105,14 +105,6 @@ const KINDS: [OccurrenceKind; 6] = [
 ];
 const KIND_COUNT: u32 = KINDS.len() as u32;
 
-/// Whether a name follows a dot in a pattern.
-fn is_attribute_in_pattern(name: Node<'_>) -> bool {
-    let Some(dotted) = name.parent().filter(|dotted| dotted.named_child(0) != Some(name)) else {
-        return false;
-    };
-    dotted.parent().is_some_and(|around| matches!(around.kind(), "case_pattern" | "class_pattern"))
-}
-
 /// An LRU cache of the spans of texts.
 struct NameSpanCache {
     /// The spans of each text, with the time of the last use.
@@ -169,6 +161,8 @@ fn lexed(
 ) -> Option<Vec<TextOccurrence>> {
     let spans = lexical::text_spans(text)?;
     let mut found = Vec::new();
+    // The occurrences in the last comment or string, which may have many.
+    let mut words: (Span, Vec<TextOccurrence>) = (0..0, Vec::new());
     for &at in candidates {
         let span = at..at + name.len();
         let next = spans.partition_point(|one| one.span().end <= at);
@@ -181,9 +175,13 @@ fn lexed(
         match around {
             None => found.push(TextOccurrence { start: span.start, end: span.end, kind }),
             Some(around) => {
-                let mut words = Vec::new();
-                push_words(&mut words, text, around.span().clone(), name, kind);
-                found.extend(words.into_iter().filter(|word| word.start == at));
+                if words.0 != *around.span() {
+                    words = (around.span().clone(), Vec::new());
+                    push_words(&mut words.1, text, around.span().clone(), name, kind);
+                }
+                if let Ok(word) = words.1.binary_search_by_key(&at, |word| word.start) {
+                    found.push(TextOccurrence { kind, ..words.1[word].clone() });
+                }
             }
         }
     }
@@ -263,9 +261,16 @@ impl NameSpans {
     fn of_tree(tree: &Tree, text: &str) -> Self {
         let mut spans = Self::default();
         let mut cursor = tree.walk();
-        let mut above: Vec<&str> = Vec::new();
+        // The nodes around, with their kinds: `Node::parent` walks down from the root.
+        let mut above: Vec<(Node<'_>, &str)> = Vec::new();
         loop {
-            let (node, parent) = (cursor.node(), above.last().copied().unwrap_or_default());
+            let node = cursor.node();
+            let around = |depth: usize| above.len().checked_sub(depth).and_then(|at| above.get(at));
+            let parent = around(1).map_or("", |(_, kind)| kind);
+            let is_attribute_in_pattern = || {
+                around(1).is_some_and(|(dotted, _)| dotted.start_byte() != node.start_byte())
+                    && around(2).is_some_and(|(_, kind)| matches!(*kind, "case_pattern" | "class_pattern"))
+            };
             let visit_children = match node.kind() {
                 "identifier" => {
                     let kind = match (parent, cursor.field_name()) {
@@ -274,7 +279,7 @@ impl NameSpans {
                         // `case C(x=1)` reads `.x`.
                         ("keyword_pattern", _) => OccurrenceKind::Attribute,
                         // `case a.X` and `case a.X()`, too.
-                        ("dotted_name", _) if is_attribute_in_pattern(node) => OccurrenceKind::Attribute,
+                        ("dotted_name", _) if is_attribute_in_pattern() => OccurrenceKind::Attribute,
                         _ => OccurrenceKind::Identifier,
                     };
                     spans.tokens.push(PackedSpan::new(node.byte_range(), kind));
@@ -291,7 +296,7 @@ impl NameSpans {
                 _ => true,
             };
             if visit_children && cursor.goto_first_child() {
-                above.push(node.kind());
+                above.push((node, node.kind()));
                 continue;
             }
             while !cursor.goto_next_sibling() {

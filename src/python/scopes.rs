@@ -4,7 +4,8 @@
 //! comprehensions; `global` and `nonlocal`; the names of a class are not visible in its functions. Names after a dot and
 //! the names of keyword arguments do not belong to a scope and are ignored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use tree_sitter::{Node, Tree};
 
@@ -32,7 +33,12 @@ struct LexicalScope {
     body: Option<Span>,
     /// The names that the scope declares `global` (true) or `nonlocal` (false).
     declared_outer: BTreeMap<String, bool>,
+    /// The names for which it has a binding use, those that it declares otherwise included.
+    bound: BTreeSet<String>,
 }
+
+/// Uses that bind, by the name and the scope that they bind it in, as positions in [`Scopes::uses`].
+type BindingsByHome = BTreeMap<(String, usize), Vec<usize>>;
 
 /// One use of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +58,7 @@ pub struct Scopes {
     scopes: Vec<LexicalScope>,
     /// In source order.
     uses: Vec<NameUse>,
+    by_home: OnceLock<BindingsByHome>,
 }
 
 /// A conflict of a new name with an existing one.
@@ -92,19 +99,25 @@ impl Scopes {
             parent: None,
             body: None,
             declared_outer: BTreeMap::new(),
+            bound: BTreeSet::new(),
         };
-        let mut reader = ScopeReader { text, names, found: Self { scopes: vec![module], uses: Vec::new() } };
+        let found = Self { scopes: vec![module], uses: Vec::new(), by_home: OnceLock::new() };
+        let mut reader = ScopeReader { text, names, found };
         reader.read(tree.root_node());
         let mut found = reader.found;
         found.uses.sort_by_key(|name| (name.span.start, !name.binds));
         found.uses.dedup_by_key(|name| name.span.start);
+        for used in found.uses.iter().filter(|used| used.binds) {
+            found.scopes[used.scope].bound.insert(used.name.clone());
+        }
         found
     }
 
     /// The use whose token begins at an offset.
     #[must_use]
     pub fn at(&self, offset: usize) -> Option<&NameUse> {
-        self.uses.iter().find(|name| name.span.start == offset)
+        let at = self.uses.binary_search_by_key(&offset, |name| name.span.start).ok()?;
+        self.uses.get(at)
     }
 
     /// The tokens within a span that bind a name of a module, a class or a function. The targets of comprehensions are left
@@ -146,6 +159,7 @@ impl Scopes {
     pub fn collisions(&self, renamed: &[usize], new: &str) -> Vec<Collision> {
         let mut found = Vec::new();
         let mut homes = Vec::new();
+        let renamed: BTreeSet<usize> = renamed.iter().copied().collect();
         let is_renamed = |name: &NameUse| renamed.contains(&name.span.start);
         for token in self.uses.iter().filter(|name| is_renamed(name)) {
             // A name without a binding in the file comes from `import *` or is a builtin: from outside the module.
@@ -226,20 +240,28 @@ impl Scopes {
     }
 
     fn binds(&self, name: &str, scope: usize) -> bool {
-        self.uses.iter().any(|used| used.binds && used.scope == scope && used.name == name)
+        self.scopes[scope].bound.contains(name)
     }
 
     /// The tokens that bind a name of a scope, including those in other scopes that declare it `global` or `nonlocal`.
-    fn bindings<'s>(&'s self, name: &'s str, scope: usize) -> impl Iterator<Item = &'s NameUse> {
-        self.uses.iter().filter(move |used| {
-            let declared_outer = self.scopes[used.scope].declared_outer.get(name);
-            let binds_in_scope = match declared_outer {
-                Some(true) => scope == 0,
-                Some(false) => self.binding_scope(name, used.scope) == Some(scope),
-                None => used.scope == scope,
+    fn bindings<'s>(&'s self, name: &str, scope: usize) -> impl Iterator<Item = &'s NameUse> {
+        let by_home = self.by_home.get_or_init(|| self.bindings_by_home());
+        by_home.get(&(name.to_owned(), scope)).into_iter().flatten().map(|at| &self.uses[*at])
+    }
+
+    fn bindings_by_home(&self) -> BindingsByHome {
+        let mut found = BindingsByHome::new();
+        for (at, used) in self.uses.iter().enumerate().filter(|(_, used)| used.binds) {
+            let home = match self.scopes[used.scope].declared_outer.get(&used.name) {
+                Some(true) => Some(0),
+                Some(false) => self.binding_scope(&used.name, used.scope),
+                None => Some(used.scope),
             };
-            used.binds && used.name == name && binds_in_scope
-        })
+            if let Some(home) = home {
+                found.entry((used.name.clone(), home)).or_default().push(at);
+            }
+        }
+        found
     }
 }
 
@@ -413,6 +435,7 @@ impl<'r> ScopeReader<'r> {
             parent: Some(parent),
             body: None,
             declared_outer: BTreeMap::new(),
+            bound: BTreeSet::new(),
         });
         self.found.scopes.len() - 1
     }

@@ -90,9 +90,44 @@ pub(crate) fn parse_now(text: &str) -> Tree {
             parser
         });
     }
+    let joined = without_empty_continuations(text);
     PARSER.with_borrow_mut(|parser| {
-        parser.parse(text, None).expect("because a language is set and no cancellation is")
+        parser
+            .parse(joined.as_deref().unwrap_or(text), None)
+            .expect("because a language is set and no cancellation is")
     })
+}
+
+/// How many lines with nothing but a backslash may follow each other before they are blanked.
+const MAX_EMPTY_CONTINUATIONS: usize = 64;
+
+/// The text with long runs of lines that are only continued as spaces, which mean the same: the grammar's scanner reads such a run
+/// again at each of its lines. `None` if there is none.
+fn without_empty_continuations(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    // The end of a line with nothing but a backslash.
+    let end_of_empty = |start: usize| {
+        let blank = bytes[start..].iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\x0c')).count();
+        let at = start + blank;
+        let ends = [&b"\\\n"[..], b"\\\r\n"];
+        ends.iter().find(|end| bytes[at..].starts_with(end)).map(|end| at + end.len())
+    };
+    let mut blanked: Option<Vec<u8>> = None;
+    let mut at = 0;
+    while let Some(line) =
+        bytes[at..].windows(2).position(|two| two == b"\n\\" || two == b"\n " || two == b"\n\t")
+    {
+        let start = at + line + 1;
+        let (mut end, mut lines) = (start, 0);
+        while let Some(next) = end_of_empty(end) {
+            (end, lines) = (next, lines + 1);
+        }
+        if lines > MAX_EMPTY_CONTINUATIONS {
+            blanked.get_or_insert_with(|| bytes.to_vec())[start..end].fill(b' ');
+        }
+        at = end.max(start);
+    }
+    blanked.and_then(|bytes| String::from_utf8(bytes).ok())
 }
 
 /// The text of a node.
@@ -168,11 +203,48 @@ pub(crate) fn preorder<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bo
     }
 }
 
+/// Like [`preorder`], with the parent of each node. (`Node::parent` walks down from the root.)
+pub(crate) fn preorder_with_parents<'t>(
+    node: Node<'t>,
+    mut enter: impl FnMut(Node<'t>, Option<Node<'t>>) -> bool,
+) {
+    let mut cursor: TreeCursor<'t> = node.walk();
+    let mut around: Vec<Node<'t>> = Vec::new();
+    loop {
+        let here = cursor.node();
+        if enter(here, around.last().copied()) && cursor.goto_first_child() {
+            around.push(here);
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return;
+            }
+            around.pop();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
 
     use super::*;
+
+    #[test]
+    fn long_runs_of_continued_lines_are_parsed_as_spaces() {
+        for line in ["\\\n", "  \\\r\n", "\t\\\n"] {
+            let text = format!("x = 1 +\\\n{}f\n", line.repeat(30_000));
+            let tree = parse_now(&text);
+            assert!(!tree.root_node().has_error(), "{line:?}");
+            let at = text.len() - 2;
+            let name = tree.root_node().descendant_for_byte_range(at, at + 1).unwrap();
+            assert_eq!((name.kind(), name.byte_range()), ("identifier", at..at + 1), "{line:?}");
+        }
+        for text in ["x = 1 +\\\n\\\nf\n", "def f():\n    pass\n", "# \\\n"] {
+            assert_eq!(without_empty_continuations(text), None, "{text:?}");
+        }
+    }
 
     #[test]
     fn only_the_latest_texts_are_cached() {

@@ -95,7 +95,7 @@ pub struct Index {
 }
 
 /// The format of the cache; a cache of another format is ignored.
-const CACHE_MAGIC: [u8; 8] = *b"lnsrsy03";
+const CACHE_MAGIC: [u8; 8] = *b"lnsrsy04";
 /// With at most so many new contents the cache is not rewritten.
 const MIN_NEW_TO_WRITE: usize = 8;
 /// With more outdated contents than this the cache is rewritten.

@@ -7,6 +7,8 @@ use crate::selector::Sketch;
 
 /// The most tokens of a body that are compared; of a longer body the beginning is compared.
 const MAX_BODY_TOKENS: usize = 20_000;
+/// The most tokens of the value of a variable: one statement may bind very many.
+const MAX_VALUE_TOKENS: usize = 1_000;
 /// Replaces the hash of the definition's own name, so that a rename does not change the body.
 const OWN_NAME_HASH: u64 = 0x006f_776e_6e61_6d65;
 
@@ -59,7 +61,8 @@ fn body(structure: &TextStructure<'_>, def: &Def) -> (Vec<u64>, u64) {
     let mut doc = 0;
     let mut first = true;
     let mut body = Vec::new();
-    for token in structure.tokens[from.min(end)..end].iter().take(MAX_BODY_TOKENS) {
+    let limit = if super::structure::is_compound(def.kind) { MAX_BODY_TOKENS } else { MAX_VALUE_TOKENS };
+    for token in structure.tokens[from.min(end)..end].iter().take(limit) {
         if token.kind == TokenKind::Comment {
             continue;
         }

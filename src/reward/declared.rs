@@ -410,8 +410,11 @@ fn executed<'s>(
 ) -> BTreeMap<(&'s str, &'s [String]), usize> {
     let mut counts = BTreeMap::new();
     let Some(code) = side.code.get(name) else { return counts };
-    let runs: Vec<&Statement> =
-        code.statements.iter().filter(|found| runs(found, other.code.get(name), other)).collect();
+    let runs: Vec<&Statement> = code
+        .statements
+        .iter()
+        .filter(|found| runs(found, other.code.get(name).map(|code| &**code), other))
+        .collect();
     let read: BTreeSet<&str> = runs
         .iter()
         .filter(|found| !is_import(found))

@@ -2,6 +2,7 @@
 //! formula any flag except `tests_touched` caps the reward at 0.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::code::{Code, CodeSymbol};
 use super::judge::SideCode;
@@ -16,7 +17,7 @@ pub(super) fn of(base: &SideCode<'_>, head: &SideCode<'_>, lineage: &BTreeMap<St
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let both = |pick: fn(&Code) -> u32| {
         let sum = |side: &SideCode<'_>| {
-            touched.iter().filter_map(|name| side.code.get(name)).map(pick).sum::<u32>()
+            touched.iter().filter_map(|name| side.code.get(name)).map(|code| pick(code)).sum::<u32>()
         };
         sum(head).saturating_sub(sum(base))
     };
@@ -46,7 +47,7 @@ fn last(name: &str) -> &str {
 }
 
 fn symbols<'s>(side: &'s SideCode<'_>, touched: &[&str]) -> Vec<(&'s str, &'s CodeSymbol)> {
-    let of = |(name, code): (&'s &str, &'s Code)| code.symbols.iter().map(move |symbol| (*name, symbol));
+    let of = |(name, code): (&'s &str, &'s Arc<Code>)| code.symbols.iter().map(move |symbol| (*name, symbol));
     side.code.iter().filter(|(name, _)| touched.contains(name)).flat_map(of).collect()
 }
 

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::code::Code;
 use super::failing::FailingExpression;
@@ -83,7 +84,7 @@ impl JudgedEdit {
 /// One side with its code parsed.
 pub(super) struct SideCode<'s> {
     pub(super) files: &'s BTreeMap<String, (DocUri, FileView<'s>)>,
-    pub(super) code: BTreeMap<&'s str, Code>,
+    pub(super) code: BTreeMap<&'s str, Arc<Code>>,
 }
 
 impl<'s> SideCode<'s> {
@@ -107,7 +108,7 @@ impl<'s> SideCode<'s> {
                 || has_diagnostics(view)
                 || other.get(*name).is_some_and(|(_, view)| has_diagnostics(view))
         });
-        let code = matters.map(|(name, (_, view))| (name.as_str(), Code::parse(&view.document.text)));
+        let code = matters.map(|(name, (_, view))| (name.as_str(), Code::of(&view.document.text)));
         Self { files, code: code.collect() }
     }
 
@@ -120,7 +121,7 @@ impl<'s> SideCode<'s> {
         self.code
             .iter()
             .filter(|(name, _)| self.view(name).is_some_and(|view| view.seen))
-            .map(|(name, code)| (*name, code))
+            .map(|(name, code)| (*name, &**code))
     }
 }
 
@@ -237,7 +238,7 @@ fn what_became(
     let now = lineage.get(name).map_or(name, String::as_str);
     let stays = head.view(now).filter(|view| view.seen);
     let was_broken = item.rule.is_none() && syntax::is_broken(view, Some(code));
-    let new_code = head.code.get(now).filter(|_| stays.is_some());
+    let new_code = head.code.get(now).filter(|_| stays.is_some()).map(|code| &**code);
     if stays.is_some_and(|view| syntax::is_broken(view, new_code)) && !was_broken {
         return (Fate::Removed(OutstandingReason::SyntaxError), None);
     }

@@ -159,7 +159,7 @@ pub(super) fn throws_away(code: &FailingCode<'_>, taken: &[Statement], is_replac
     let attributes: BTreeSet<&String> =
         old.tokens.windows(2).filter(|pair| pair[0] == ".").map(|pair| &pair[1]).collect();
     let called = old.verbs();
-    let now = head.code.get(names.1);
+    let now = head.code.get(names.1).map(|code| &**code);
     let is_input = |name: &String| {
         let slot = (old.symbol.clone(), format!("({name}"));
         let is_bound =

@@ -45,7 +45,7 @@ fn suppressions(text: &str) -> Vec<Suppression> {
     if !MARKER_PARTS.iter().any(|part| lower.contains(part)) && !lower.contains("zuban") {
         return Vec::new();
     }
-    let code = &Code::parse(text);
+    let code = &Code::of(text);
     let line_of = |span: &Range<usize>| {
         let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
         text[start..span.start].split_whitespace().collect::<Vec<_>>().join(" ")

@@ -3,9 +3,12 @@
 //! The history may come from a hostile repository. It is read with libgit2 alone, which runs no program, filter or hook
 //! here, and everything is limited by counts, so that the result does not depend on the speed of the machine.
 
+use std::cell::RefCell;
+
 use git2::{DiffOptions, Oid, Repository};
 
 use super::git::find_blob;
+use super::git::tree_size::TreeSizes;
 use super::states::{ChangedFile, ContentId, States};
 use crate::path::WorkspacePath;
 
@@ -23,6 +26,7 @@ pub struct CommitPath<'r> {
     prefix: &'r str,
     /// The commits with their trees, the revision first.
     commits: Vec<(Oid, Oid)>,
+    sizes: RefCell<TreeSizes>,
 }
 
 impl<'r> CommitPath<'r> {
@@ -38,7 +42,7 @@ impl<'r> CommitPath<'r> {
                 found.reverse();
                 let commit = |id: Oid| Some((id, repository.find_commit(id).ok()?.tree_id()));
                 let commits = found.into_iter().map(commit).collect::<Option<Vec<_>>>()?;
-                return Some(Self { repository, prefix, commits });
+                return Some(Self { repository, prefix, commits, sizes: RefCell::default() });
             }
             // The revision was merged. The commits that contain it are the newer part of the line.
             let contains = |id: &Oid| repository.graph_descendant_of(*id, from).unwrap_or(false);
@@ -91,6 +95,10 @@ impl States for CommitPath<'_> {
     fn changes(&self, at: usize) -> Option<Vec<ChangedFile>> {
         let tree = |at: usize| self.repository.find_tree(self.commits.get(at)?.1).ok();
         let (before, after) = (tree(at.checked_sub(1)?)?, tree(at)?);
+        let mut sizes = self.sizes.borrow_mut();
+        if [&before, &after].iter().any(|tree| !sizes.is_readable(self.repository, tree.id())) {
+            return None;
+        }
         let mut options = DiffOptions::new();
         options.pathspec(format!("{}*.py", self.prefix)).pathspec(format!("{}*.pyi", self.prefix));
         let diff = self.repository.diff_tree_to_tree(Some(&before), Some(&after), Some(&mut options)).ok()?;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::commits::CommitPath;
 use super::files::{canonical, read_bytes};
 use super::git::find_blob;
+use super::git::tree_size::{MAX_TREE_ENTRIES, TreeSizes};
 use super::snapshot::Snapshot;
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
@@ -23,7 +24,7 @@ pub enum HistoryError {
     /// The workspace is not in a git repository, or the repository cannot be read.
     #[error("cannot read a git repository around the workspace: {0}")]
     NoRepository(String),
-    /// The repository does not have the revision.
+    /// The repository does not have the revision, or it has more files than are read.
     #[error("git has no revision {revision}{}", detail(.revision, .reason))]
     NoRevision {
         /// The requested revision.
@@ -241,6 +242,10 @@ impl GitRevision {
             };
             (commit.map(|commit| commit.id()), found.map_err(no_revision)?.id())
         };
+        if !TreeSizes::default().is_readable(&repository, tree) {
+            let reason = format!("it has more than {MAX_TREE_ENTRIES} files");
+            return Err(HistoryError::NoRevision { revision: revision.to_owned(), reason });
+        }
         Ok(Self { repository, commit, tree, prefix, blobs: OnceCell::new() })
     }
 
@@ -271,7 +276,7 @@ impl GitRevision {
                 let Ok(parent) = commit.parent(0) else { break };
                 commit = parent;
             }
-            found?
+            found.filter(|(_, tree)| TreeSizes::default().is_readable(&repository, *tree))?
         };
         Some(Self { repository, commit: Some(commit), tree, prefix, blobs: OnceCell::new() })
     }

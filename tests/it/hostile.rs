@@ -457,6 +457,65 @@ fn a_named_pipe_in_git_is_bounded_by_the_timeout() {
     }
 }
 
+/// Ten folders in each of ten, ten levels deep, are a dozen objects and ten thousand million files.
+#[test]
+fn a_revision_with_more_files_than_fit_in_memory_is_not_read() {
+    let env = TestEnv::ty(&Project::parse("//- /a.py\ndef f(): ...\n//- /pyproject.toml\n"));
+    assert_eq!(env.run("git", ["init", "-q"]).code, Some(0));
+    let script = r#"
+        set -e
+        user='-c user.name=a -c user.email=b'
+        f=$(git hash-object -w a.py)
+        tree=$(for i in 0 1 2 3 4 5 6 7 8 9; do printf '100644 blob %s\tf%s.py\n' $f $i; done | git mktree)
+        for level in 1 2 3 4 5 6 7 8 9; do
+            tree=$(for i in 0 1 2 3 4 5 6 7 8 9; do printf '040000 tree %s\td%s\n' $tree $i; done | git mktree)
+        done
+        all=$( (git ls-tree $tree; printf '100644 blob %s\told.py\n' $f) | git mktree)
+        one=$(git $user commit-tree $all -m one)
+        git add a.py pyproject.toml
+        git update-ref HEAD $(git $user commit-tree $(git write-tree) -p $one -m two)
+    "#;
+    let made = env.run("sh", ["-c", script]);
+    assert_eq!(made.code, Some(0), "{made}");
+    let why = "more than 1000000 files";
+    let output = env.lanser(["refs", "py://old#f?v=git:HEAD~1", "--timeout", "20"]);
+    assert_eq!(output.code, Some(4), "by the selector alone: {output}");
+    for args in [
+        &["locate", "old.py:1:5?v=git:HEAD~1"][..],
+        &["diag", "--base", "HEAD~1", "--new"],
+        &["score", "--base", "rev:HEAD~1", "--head", "rev:HEAD"],
+    ] {
+        let output = env.lanser(args.iter().chain(&["--timeout", "20"]));
+        assert!(output.stderr.contains(why), "{args:?}: {output}");
+        assert_ne!(output.code, Some(0), "{args:?}: {output}");
+    }
+    assert_eq!(env.run("git", ["update-ref", "HEAD", "HEAD~1"]).code, Some(0));
+    let output = env.lanser(["rename", "py://a#f", "g", "--timeout", "20"]);
+    assert!(output.code == Some(77) && output.stderr.contains(why), "{output}");
+}
+
+/// A thread cannot be stopped, but the process of a session can.
+#[test]
+fn a_session_ends_with_work_that_does_not() {
+    let env =
+        TestEnv::ty(&Project::parse("//- /a.py\ndef f(): ...\nf()\n//- /pyproject.toml\n")).with_sessions();
+    assert_eq!(env.run("git", ["init", "-q"]).code, Some(0));
+    env.lanser(["refs", "py://a#f"]).text();
+    let sessions = || {
+        let status: serde_json::Value =
+            serde_json::from_str(&env.lanser(["session", "status", "--json"]).stdout).unwrap();
+        status.as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(sessions(), 1);
+    std::fs::remove_file(env.file(".git/config")).unwrap();
+    assert_eq!(env.run("mkfifo", [&env.file(".git/config")]).code, Some(0));
+    let output = env.lanser(["refs", "py://a#f?v=git:HEAD", "--timeout", "4", "--json"]);
+    assert_eq!(output.code, Some(64), "{output}");
+    wait_until("the session is gone", std::time::Duration::from_secs(20), || sessions() == 0);
+    std::fs::remove_file(env.file(".git/config")).unwrap();
+    assert_eq!(env.lanser(["refs", "py://a#f"]).code, Some(0));
+}
+
 #[test]
 fn a_file_above_the_limits_is_reported_and_the_others_are_searched() {
     let env = TestEnv::pyright(&Project::parse(

@@ -41,6 +41,11 @@ KINDS = {
     "f-strings": lambda n: "x = f'" + "{x}" * n + "'\ndef f(): ...\n",
     "nested f-strings": lambda n: "x = " + "f'{" * n + "1" + "}'" * n + "\ndef f(): ...\n",
     "lambdas": lambda n: "x = " + "lambda: " * n + "1\ndef f(): ...\n",
+    "nonlocal": lambda n: "def f(): ...\n" + "".join(f"def s{i}():\n  f\n  f=1\n  def t(): nonlocal f; f\n" for i in range(n)),
+    "patterns": lambda n: "def f(): ...\nmatch x:\n case " + "A(" * n + "f" + ")" * n + ": pass\n",
+    "continued lines": lambda n: "def f(): ...\nx = 1 +" + "\\\n" * n + "f\n",
+    "words of a string": lambda n: "'''" + ":func:`f` " * n + "'''\ndef f(): ...\n",
+    "targets": lambda n: ", ".join(f"a{i}" for i in range(n)) + " = y\ndef f(): ...\n",
     "comprehensions": lambda n: "x = [1 " + "for x in x " * n + "]\ndef f(): ...\n",
 }
 

@@ -3,11 +3,10 @@
     python3 tools/renames/speed.py --lanser target/release/lanser --server-command PYRIGHT_LANGSERVER --project DIR NAME...
 
 Each NAME is a selector `py://pkg.mod#function`. The bare client asks the server for the references and the rename, shows it the
-edited texts and asks for the diagnostics of the edited files and of those in which one of the names is written, all in one process
-that stays warm. lanser answers in a session. Both are asked every name once per round, in turn, so that a busy machine slows both;
+edited texts and asks for the diagnostics of as many files as lanser compares: the edited ones, those in which one of the names is
+written, and others that import. All is one process that stays warm. lanser answers in a session. Both are asked every name once per round, in turn, so that a busy machine slows both;
 the first round is not counted. Prints a line for each name, with the time and the processor time of both (for lanser that of the
-command, the session and its server), and the median ratios. With `--compared`, only names for which lanser compares just those files
-count in the medians: others are compared in more files, because types may be structural.
+command, the session and its server), and the median ratios.
 
 `--sample N --seed S` takes N private functions, methods and fields of the project besides the names.
 """
@@ -121,6 +120,12 @@ def files_with(root: Path, names: list[str]) -> list[Path]:
     return sorted(path for path in hidden if word.search(path.read_bytes()))
 
 
+def files_that_import(root: Path, package: str) -> list[Path]:
+    """The Python files that import from a package, or relative to their own."""
+    imports = re.compile(rf"^\s*(?:from\s+(?:{package}\b|\.)|import\s+{package}\b)".encode(), re.M)
+    return [path for path in sorted(root.rglob("*.py")) if not path.is_symlink() and imports.search(path.read_bytes())]
+
+
 def sample(root: Path, count: int, seed: int) -> list[str]:
     """Selectors of private functions, methods and annotated fields, as many of each as possible."""
     kinds: dict[str, list[str]] = {"function": [], "method": [], "field": []}
@@ -169,7 +174,6 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--compared", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     root = options.project.resolve()
@@ -209,22 +213,24 @@ def main() -> int:
             place = bundle["resolution"]["resolved"]
             texts = edited_texts(root, bundle)
             old = re.split(r"[.#]", name)[-1]
-            files = sorted({*texts, *files_with(root, [old, new])})
+            compared = bundle["edits"]["diagnostics"]["files_checked"]
+            files = {*texts, *files_with(root, [old, new])}
+            more = [path for path in files_that_import(root, name.removeprefix("py://").split(".")[0]) if path not in files]
+            files = sorted([*files, *more[: max(0, compared - len(files))]])
             line, character = place["range"][0], place["range"][1]
             began, before = time.perf_counter(), processor_time([server.process.pid])
             server.rename(root / place["uri"], line, character, new, files, texts)
             bare, bare_processor = time.perf_counter() - began, processor_time([server.process.pid]) - before
             edits = sum(len(change["edits"]) for change in bundle["edits"]["workspaceEdit"]["documentChanges"])
-            facts[name] = (edits, len(texts), bundle["edits"]["diagnostics"]["files_checked"], len(files))
+            facts[name] = (edits, len(texts), compared, len(files))
             if round_number > 0:
                 times.setdefault(name, []).append((own, bare, own_processor, bare_processor))
     ratios = []
     for name, rounds in times.items():
         own, bare, own_processor, bare_processor = (statistics.median(one[index] for one in rounds) for index in range(4))
         edits, changed, compared, files = facts[name]
-        if compared == files or not options.compared:
-            # Clock ticks are 10 ms.
-            ratios.append((own / bare, own_processor / max(bare_processor, 0.01), (own - 0.1) / bare))
+        # Clock ticks are 10 ms.
+        ratios.append((own / bare, own_processor / max(bare_processor, 0.01), (own - 0.1) / bare))
         print(
             f"{name}: {edits} edits in {changed} files, {compared} compared (bare: {files}); {own * 1000:.0f} ms, bare {bare * 1000:.0f} ms, "
             f"ratio {own / bare:.2f}; processor {own_processor * 1000:.0f} ms, bare {bare_processor * 1000:.0f} ms"

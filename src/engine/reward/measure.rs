@@ -153,7 +153,7 @@ pub(in crate::engine) fn name_symbols(cx: &RequestContext<'_>, found: &mut Diagn
             continue;
         }
         let Ok(document) = cx.state.files.read(path) else { continue };
-        let code = Code::parse(&document.text);
+        let code = Code::of(&document.text);
         for item in findings {
             let at = document.lines.offset(&document.text, item.range.start, cx.locations.server_unit);
             let symbol = at.map(|at| code.symbol_at(at)).filter(|symbol| !symbol.is_empty());

@@ -13,7 +13,7 @@ use tree_sitter::{Node, Tree, TreeCursor};
 use super::outline::{
     Branch, BranchKind, Definition, DefinitionKind, Outline, Span, VariableValue, is_accessor_role,
 };
-use super::syntax::{dotted, preorder, text_of, unwrapped};
+use super::syntax::{dotted, preorder, preorder_with_parents, text_of, unwrapped};
 use binding::BindingDetails;
 
 /// The outline of the statements that the parser recognized.
@@ -305,25 +305,26 @@ impl<'t> OutlineBuilder<'t> {
 
     /// The names that a pattern binds: bare names, `as name`, `*rest`; not classes, keywords or dotted values.
     fn captures(&mut self, pattern: Node<'t>, context: WalkContext) {
-        preorder(pattern, |part| match part.kind() {
-            "dotted_name" => {
-                let parent = part.parent().map_or("", |parent| parent.kind());
-                if part.named_child_count() == 1
-                    && parent != "class_pattern"
-                    && let Some(name) = part.named_child(0)
-                {
-                    self.bind(name, &BindingDetails::default(), context);
+        preorder_with_parents(pattern, |part, parent| {
+            let parent = parent.map_or("", |parent| parent.kind());
+            match part.kind() {
+                "dotted_name" => {
+                    if part.named_child_count() == 1
+                        && parent != "class_pattern"
+                        && let Some(name) = part.named_child(0)
+                    {
+                        self.bind(name, &BindingDetails::default(), context);
+                    }
+                    false
                 }
-                false
-            }
-            "identifier" => {
-                let parent = part.parent().map_or("", |parent| parent.kind());
-                if matches!(parent, "as_pattern" | "splat_pattern") {
-                    self.bind(part, &BindingDetails::default(), context);
+                "identifier" => {
+                    if matches!(parent, "as_pattern" | "splat_pattern") {
+                        self.bind(part, &BindingDetails::default(), context);
+                    }
+                    false
                 }
-                false
+                _ => true,
             }
-            _ => true,
         });
     }
 

@@ -3,7 +3,8 @@
 use tree_sitter::Node;
 
 use super::reader::CodeReader;
-use super::{Escapes, inside, preorder_with_parents};
+use super::{Escapes, inside};
+use crate::python::syntax::preorder_with_parents;
 use crate::text::names::names_of;
 
 const TYPING: [&str; 4] = ["typing", "typing_extensions", "_typeshed", "t"];

@@ -5,9 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
-use tree_sitter::{Node, TreeCursor};
+use tree_sitter::Node;
 
+use crate::digest::Digest;
+use crate::python::digest_cache::{DigestCache, MemorySize};
 use crate::python::syntax::parse_now;
 
 mod escapes;
@@ -16,7 +19,7 @@ mod reader;
 use reader::CodeReader;
 
 /// The parsed code of a file.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Code {
     /// Whether the parser found an error.
     pub has_error: bool,
@@ -143,6 +146,13 @@ impl Code {
         CodeReader::new(text).read(root)
     }
 
+    /// As [`Self::parse`], cached by content: an edit leaves most files as they are, and many edits are judged against one base.
+    #[must_use]
+    pub fn of(text: &str) -> Arc<Self> {
+        static CODES: DigestCache<Code> = DigestCache::new();
+        CODES.get(Digest::of(text.as_bytes()), || Self::parse(text))
+    }
+
     /// The name of the definition at an offset; empty for the module.
     #[must_use]
     pub fn symbol_at(&self, offset: usize) -> &str {
@@ -166,25 +176,26 @@ impl Code {
     }
 }
 
-/// Like [`preorder`](crate::python::syntax::preorder), with the parent of each node. (`Node::parent` walks down from the root.)
-pub(super) fn preorder_with_parents<'t>(
-    node: Node<'t>,
-    mut enter: impl FnMut(Node<'t>, Option<Node<'t>>) -> bool,
-) {
-    let mut cursor: TreeCursor<'t> = node.walk();
-    let mut around: Vec<Node<'t>> = Vec::new();
-    loop {
-        let here = cursor.node();
-        if enter(here, around.last().copied()) && cursor.goto_first_child() {
-            around.push(here);
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                return;
-            }
-            around.pop();
-        }
+impl MemorySize for Code {
+    fn memory_bytes(&self) -> usize {
+        /// A token, or a name in a set, with its text.
+        const WORD_BYTES: usize = 48;
+        let words = |statement: &Statement| {
+            let executable = statement.executable.as_ref().map_or(0, Vec::len);
+            statement.tokens.len() + statement.uses.len() + statement.names.len() + executable
+        };
+        let words_of_bindings: usize = self.bindings.iter().map(|binding| binding.tokens.len()).sum();
+        let all_words = self.statements.iter().map(words).sum::<usize>() + words_of_bindings;
+        let literals: usize = self.statements.iter().map(|statement| statement.literals.len()).sum();
+        let comments: usize = self.comments.iter().map(|(_, text)| text.len() + WORD_BYTES).sum();
+        size_of::<Self>()
+            + self.symbols.len() * (size_of::<CodeSymbol>() + 2 * WORD_BYTES)
+            + self.statements.len() * (size_of::<Statement>() + 2 * WORD_BYTES)
+            + self.bindings.len() * (size_of::<NameBinding>() + 2 * WORD_BYTES)
+            + self.slots.len() * 4 * WORD_BYTES
+            + all_words * WORD_BYTES
+            + literals
+            + comments
     }
 }
 

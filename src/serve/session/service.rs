@@ -29,7 +29,7 @@ use super::wire::{
     FrameReader, Hello, Intent, MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES, PROTOCOL, ResponseHeader,
     SessionMessage, SessionRequest, SessionStatus, send,
 };
-use crate::engine::{Engine, Progress, Settings};
+use crate::engine::{Engine, Progress, Settings, abandoned_work_goes_on};
 use crate::model::bundle::Bundle;
 use crate::path::AbsPath;
 use crate::serve::watchdog::Watchdog;
@@ -54,6 +54,9 @@ const REQUESTED_DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long active requests may take to finish when the session exits on its own.
 const OWN_DRAIN_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How long work may go on after its request has ended without it.
+const ABANDONED_WORK_GRACE: Duration = Duration::from_secs(5);
 
 /// How long the servers may take to exit, and how long to wait for the lock of the runtime folder.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -182,6 +185,7 @@ impl Session {
             signal(SignalKind::hangup())?,
         );
         let mut phase = self.phase.subscribe();
+        let mut abandoned = pin!(abandoned_work_goes_on(ABANDONED_WORK_GRACE));
         // A fixed time, so that the check also happens when clients never pause.
         let mut check_at = Instant::now() + CHECK_INTERVAL;
         loop {
@@ -198,6 +202,7 @@ impl Session {
                 // The supervisor writes nothing: readable means closed.
                 _ = supervisor.readable() => return Ok(OWN_DRAIN_TIMEOUT),
                 _ = phase.wait_for(|phase| *phase > Phase::Serving) => return Ok(REQUESTED_DRAIN_TIMEOUT),
+                () = &mut abandoned => return Ok(REQUESTED_DRAIN_TIMEOUT),
                 () = self.recheck.notified() => {}
                 () = tokio::time::sleep(next_check) => {
                     check_at = Instant::now() + CHECK_INTERVAL;

@@ -3,6 +3,7 @@
 pub mod merge;
 pub mod program;
 pub mod state;
+pub(in crate::workspace) mod tree_size;
 mod worktree;
 
 pub use worktree::{Worktree, has_entry, has_names_of_git_folder, is_git_folder};

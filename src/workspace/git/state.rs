@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Worktree;
 use super::program::GitProgram;
+use super::tree_size::{MAX_TREE_ENTRIES, TreeSizes};
 use crate::path::{AbsPath, WorkspacePath};
 
 /// The git status of the files of one edit.
@@ -159,11 +160,15 @@ fn real_path(path: &AbsPath) -> AbsPath {
 }
 
 fn dirty_paths(top: &AbsPath, paths: &[&str], program: Option<&GitProgram>) -> Result<DirtyPaths, String> {
-    if let Ok(repository) = Repository::open(top.as_path())
-        && repository.workdir().is_some_and(|named| real_folder(named).as_ref() != Some(top))
-    {
-        // Its status would be about other files.
-        return Err("the repository's configuration names another work tree".to_owned());
+    if let Ok(repository) = Repository::open(top.as_path()) {
+        if repository.workdir().is_some_and(|named| real_folder(named).as_ref() != Some(top)) {
+            // Its status would be about other files.
+            return Err("the repository's configuration names another work tree".to_owned());
+        }
+        let head = repository.head().and_then(|head| head.peel_to_tree());
+        if head.is_ok_and(|head| !TreeSizes::default().is_readable(&repository, head.id())) {
+            return Err(format!("the commit that is checked out has more than {MAX_TREE_ENTRIES} files"));
+        }
     }
     let from_libgit2 = dirty_paths_by_libgit2(top, paths).map_err(|error| error.message().to_owned());
     if from_libgit2.as_ref().is_ok_and(|found| found.dirty.is_empty() && found.ignored.is_empty()) {

@@ -32,7 +32,7 @@ impl Worktree {
 }
 
 /// Whether git takes a folder for a git folder, whatever its name is: a repository without a worktree, the common folder of linked
-/// worktrees, one of their own folders (which `commondir` marks), or what a `.git` file elsewhere points to.
+/// worktrees (which needs no `HEAD`), one of their own folders (which `commondir` marks), or what a `.git` file elsewhere points to.
 #[must_use]
 pub fn is_git_folder(folder: &AbsPath) -> bool {
     has_names_of_git_folder(|name| has_entry(folder, name))
@@ -40,7 +40,8 @@ pub fn is_git_folder(folder: &AbsPath) -> bool {
 
 /// Whether a folder with these entries is one (see [`is_git_folder`]).
 pub fn has_names_of_git_folder(has: impl Fn(&str) -> bool) -> bool {
-    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+    has("HEAD") && has("commondir")
+        || has("objects") && has("refs") && ["HEAD", "config", "hooks"].into_iter().any(has)
 }
 
 /// Whether a folder has an entry of this name, of whatever kind.
