@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::blocking::{blocking, blocking_within};
+use super::blocking::{blocking, blocking_within, in_background};
 use super::context::{AnswerOrigin, Attempt, Deadline, needs_server};
 use super::dispatch::dispatch;
 use super::failure::Failure;
@@ -350,7 +350,7 @@ impl Engine {
         let Some(selector) = request.selector.clone() else { return };
         let root = self.settings.root.clone();
         // It is not waited for. Whatever fails here is reported when the selector is resolved.
-        drop(blocking(move || resolution::parse_ahead(&selector, &root)));
+        in_background(move || resolution::parse_ahead(&selector, &root));
     }
 
     async fn tools(&self, needs_server: bool) -> Result<Tools, Failure> {
@@ -427,7 +427,7 @@ impl Engine {
         if let Some(starting) = &mut starting {
             // The ids of definitions in the answer come from the index, which can be read while the server works.
             let state = state.clone();
-            drop(blocking(move || state.definitions().build()));
+            in_background(move || state.definitions().build());
             starting.wait().await?;
         }
         let AttemptConditions { isolation, deadline } = conditions;
@@ -557,14 +557,16 @@ impl Engine {
         let is_answer = if is_edit { refactor::has_plan(bundle) } else { bundle.error.is_none() };
         let Some(key) = key.filter(|_| is_answer) else { return };
         let (shared, bundle) = (self.shared.clone(), bundle.clone());
-        let keeping = blocking(move || {
+        let keep = move || {
             if let Some(memo) = &shared.memo {
                 memo.put(&key, &bundle);
             }
-        });
+        };
         // A process that is about to exit must finish writing. Another process looks for a plan as soon as it has this answer.
         if is_edit || !self.shared.resident {
-            let _ = keeping.await;
+            let _ = blocking(keep).await;
+        } else {
+            in_background(keep);
         }
     }
 }

@@ -1,70 +1,71 @@
 //! Blocking work on separate threads.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::failure::Failure;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 
-/// How many threads do work whose result is not awaited any more.
-static ABANDONED: AtomicUsize = AtomicUsize::new(0);
+/// The work that is done, by its number, with the time since when its result is not awaited any more.
+static WORK: Mutex<BTreeMap<u64, Option<Instant>>> = Mutex::new(BTreeMap::new());
 
-/// Signals that there is more of it.
-static MORE_ABANDONED: Notify = Notify::const_new();
+/// Signals that some work is not awaited any more.
+static ABANDONED: Notify = Notify::const_new();
 
-/// Completes when abandoned work goes on for this long. A thread cannot be stopped: a process that serves many requests ends, so that
-/// nothing is computed, and no memory taken, for no one.
+fn all_work() -> MutexGuard<'static, BTreeMap<u64, Option<Instant>>> {
+    WORK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Completes when work goes on for this long after it was abandoned. A thread cannot be stopped: a process that serves many requests
+/// ends, so that nothing is computed, and no memory taken, for no one.
 pub(crate) async fn abandoned_work_goes_on(grace: Duration) {
     loop {
-        MORE_ABANDONED.notified().await;
-        tokio::time::sleep(grace).await;
-        if ABANDONED.load(Ordering::Relaxed) > 0 {
-            return;
+        ABANDONED.notified().await;
+        while let Some(oldest) = oldest_abandoned() {
+            if oldest.elapsed() >= grace {
+                return;
+            }
+            tokio::time::sleep_until(oldest + grace).await;
         }
     }
 }
 
-const RUNNING: u8 = 0;
-const LEFT: u8 = 1;
-const DONE: u8 = 2;
-
-/// The state of some work, shared by the thread that does it and the task that awaits it.
-#[derive(Clone)]
-struct WorkState(Arc<AtomicU8>);
-
-impl WorkState {
-    fn end(&self) {
-        if self.0.swap(DONE, Ordering::Relaxed) == LEFT {
-            ABANDONED.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
+fn oldest_abandoned() -> Option<Instant> {
+    all_work().values().copied().flatten().min()
 }
 
-/// Dropped by the task.
-struct Awaiting(WorkState);
+/// Work that a thread does. Dropped by the thread, also if the work panics or never starts.
+struct Working(u64);
 
-impl Drop for Awaiting {
-    fn drop(&mut self) {
-        // Counted before the thread can see it.
-        ABANDONED.fetch_add(1, Ordering::Relaxed);
-        let left = self.0.0.compare_exchange(RUNNING, LEFT, Ordering::Relaxed, Ordering::Relaxed);
-        if left.is_ok() {
-            MORE_ABANDONED.notify_one();
-        } else {
-            ABANDONED.fetch_sub(1, Ordering::Relaxed);
-        }
+impl Working {
+    fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        all_work().insert(number, None);
+        Self(number)
     }
 }
-
-/// Dropped by the thread, also if the work panics or never starts.
-struct Working(WorkState);
 
 impl Drop for Working {
     fn drop(&mut self) {
-        self.0.end();
+        all_work().remove(&self.0);
+    }
+}
+
+/// A task that awaits the work of this number.
+struct Awaiting(u64);
+
+impl Drop for Awaiting {
+    fn drop(&mut self) {
+        if let Some(since) = all_work().get_mut(&self.0) {
+            *since = Some(Instant::now());
+            ABANDONED.notify_one();
+        }
     }
 }
 
@@ -74,8 +75,8 @@ impl Drop for Working {
 pub(super) fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> impl Future<Output = Result<T, Failure>> {
-    let state = WorkState(Arc::new(AtomicU8::new(RUNNING)));
-    let (working, awaiting) = (Working(state.clone()), Awaiting(state));
+    let working = Working::new();
+    let awaiting = Awaiting(working.0);
     let thread = tokio::task::spawn_blocking(move || {
         let _working = working;
         work()
@@ -89,6 +90,11 @@ pub(super) fn blocking<T: Send + 'static>(
     }
 }
 
+/// Runs work whose result is not needed on a separate thread.
+pub(super) fn in_background(work: impl FnOnce() + Send + 'static) {
+    drop(tokio::task::spawn_blocking(work));
+}
+
 /// Like [`blocking`], with a time limit, for work that reads untrusted files of a repository, such as its git folder:
 /// reading a named pipe in place of a file would block forever.
 pub(super) async fn blocking_within<T: Send + 'static>(
@@ -98,7 +104,7 @@ pub(super) async fn blocking_within<T: Send + 'static>(
     let Ok(done) = tokio::time::timeout(limit, blocking(work)).await else {
         let message =
             format!("the workspace's files or git's folder could not be read within {} s", limit.as_secs());
-        let hint = "very long lines and large histories take long; --timeout gives more time";
+        let hint = "`git status` shows what is wrong with git's folder; very long lines and large histories take long: --timeout gives more time";
         return Err(Failure::reported(ErrorBody::new(ErrorSymbol::LsTimeout, message).hint(hint)));
     };
     done

@@ -100,7 +100,7 @@ pub(super) async fn calls(cx: &RequestContext<'_>) -> Result<HandlerOutput, Fail
                 called.edges
             }
             Direction::Outgoing => {
-                let edges = functions.merge_overloads(cx, outgoing(cx, &item).await?);
+                let edges = functions.merge_overloads(cx, outgoing(cx, &functions, &item).await?);
                 edges.into_iter().map(|edge| CallEdge { edge, evidence: BTreeMap::new() }).collect()
             }
         };
@@ -457,7 +457,11 @@ async fn caller(
 
 /// The calls that an item makes, in the order of their locations. Those of a function within it are that function's own, as for
 /// callers; Pyright counts them for both.
-async fn outgoing(cx: &RequestContext<'_>, item: &LspCallItem) -> Result<Vec<lsp::LspCall>, Failure> {
+async fn outgoing(
+    cx: &RequestContext<'_>,
+    functions: &Functions<'_>,
+    item: &LspCallItem,
+) -> Result<Vec<lsp::LspCall>, Failure> {
     if cx.state.is_in_workspace(&item.path) {
         cx.open([item.path.clone()])?;
     }
@@ -466,14 +470,15 @@ async fn outgoing(cx: &RequestContext<'_>, item: &LspCallItem) -> Result<Vec<lsp
         offset_of(cx, &LspLocation { path: item.path.clone(), range: item.selection_range })
     {
         let (usage, unit) = (Usage::of(&document.text), cx.locations.server_unit);
-        let is_within = |offset: usize| {
-            let around = usage.enclosing_functions(offset);
-            around.iter().position(|function| function.start == own).is_some_and(|depth| depth > 0)
+        let defined = functions.0.defined_at(&document.path, own);
+        let is_function = defined.is_some_and(|defined| defined.kind.is_function());
+        let is_own = |offset: usize| {
+            !is_function || usage.enclosing_functions(offset).first().is_some_and(|one| one.start == own)
         };
         for edge in &mut found {
             edge.ranges.retain(|range| {
                 let at = document.lines.offset(&document.text, range.start, unit);
-                at.is_none_or(|at| !is_within(at))
+                at.is_none_or(is_own)
             });
         }
         found.retain(|edge| !edge.ranges.is_empty());

@@ -136,7 +136,7 @@ impl SubclassLimits {
                     named.chain(files_with_computed_bases(cx)).collect::<BTreeSet<_>>().into_iter().collect()
                 }
             };
-            let computed = classes.computed_subclasses(class, below, &files, member);
+            let computed = computed_subclasses(cx, classes, (class, below), &files, member);
             self.computed =
                 computed.into_iter().min_by_key(|one| (one.document.path.clone(), one.span.start));
         }
@@ -167,6 +167,19 @@ impl SubclassLimits {
             })
         }
     }
+}
+
+/// [`Classes::computed_subclasses`], for several files at a time.
+pub(super) fn computed_subclasses(
+    cx: &RequestContext<'_>,
+    classes: &Classes<'_>,
+    (class, below): (&Class, &Subclasses),
+    files: &[AbsPath],
+    member: Option<&str>,
+) -> Vec<ComputedClass> {
+    let in_file =
+        |file: &AbsPath| classes.computed_subclasses(class, below, std::slice::from_ref(file), member);
+    parallel_map(files, cx.settings.threads, in_file).into_iter().flatten().collect()
 }
 
 /// The files of the workspace that may have classes with computed bases.

@@ -15,7 +15,6 @@ use super::settings::{Progress, Settings};
 use super::single_flight::SingleFlight;
 use crate::model::request::Request;
 use crate::model::server::ServerKind;
-use crate::python::raise_parse_cache_limit;
 use crate::tape::Tape;
 
 /// Answers requests about one workspace. Keeps servers and scans for later requests. Clones share them.
@@ -49,9 +48,6 @@ impl Engine {
     /// An engine for many concurrent requests, tuned for throughput instead of the latency of each.
     #[must_use]
     pub fn for_many(settings: Settings) -> Self {
-        /// Bytes of parsed file facts to cache: many requests about many files come back to the same ones.
-        const PARSED_FACTS_BYTES: usize = 64 << 20;
-        raise_parse_cache_limit(PARSED_FACTS_BYTES);
         Self::with(settings, true, true)
     }
 

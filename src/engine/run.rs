@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::time::Instant;
 
 use super::answer::{ComputedAnswer, FinalAnswer};
-use super::blocking::blocking;
+use super::blocking::{blocking, in_background};
 use super::bundle_store;
 use super::context::{AnswerOrigin, Attempt};
 use super::failure::cancelled;
@@ -49,10 +49,12 @@ impl Engine {
             return;
         }
         let (cache, bundle) = (self.settings.cache.clone(), bundle.clone());
-        let storing = blocking(move || bundle_store::store(&cache, &bundle));
-        if !self.shared.resident {
+        let store = move || bundle_store::store(&cache, &bundle);
+        if self.shared.resident {
+            in_background(store);
+        } else {
             // A process that ends must have written.
-            let _ = storing.await;
+            let _ = blocking(store).await;
         }
     }
 

@@ -1,13 +1,17 @@
 //! Inherited members of classes, in the method resolution order of Python.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
 
 use super::lookup::{Lookup, LookupResult, NameTarget, SourceFile, Trail};
 use super::outline::{DefinitionKind, Import, Imported, Span};
 use super::scopes::Scopes;
 use super::step::ResolutionStepKind;
+use crate::digest::Digest;
 use crate::text::names::names_of;
+use crate::workspace::files::Document;
 
 /// The most classes in a method resolution order.
 const MAX_MRO: usize = 256;
@@ -269,6 +273,21 @@ impl BaseTargets {
     }
 }
 
+/// The scopes of a file with the uses of a name, kept for the next class: many in one file have the same base.
+fn scopes_of(document: &Document, name: &str) -> Rc<Scopes> {
+    thread_local! {
+        static LAST: RefCell<Option<(Digest, String, Rc<Scopes>)>> = const { RefCell::new(None) };
+    }
+    LAST.with_borrow_mut(|last| match last {
+        Some((digest, known, scopes)) if *digest == document.digest && known == name => scopes.clone(),
+        _ => {
+            let scopes = Rc::new(Scopes::of(&document.text, &[name]));
+            *last = Some((document.digest, name.to_owned(), scopes.clone()));
+            scopes
+        }
+    })
+}
+
 /// The parameter or local variable that a base of a class in a function names, if it names one: only the program knows its value.
 fn local_binding(source: &SourceFile, class: usize, base: &str) -> Option<Span> {
     let definitions = &source.outline.definitions;
@@ -284,7 +303,7 @@ fn local_binding(source: &SourceFile, class: usize, base: &str) -> Option<Span> 
     let head = text.get(class.name_span.end..class.signature.as_ref()?.end)?;
     let word = names_of(head).find(|word| *word == first)?;
     let at = class.name_span.end + (word.as_ptr() as usize - head.as_ptr() as usize);
-    let bound = Scopes::of(text, &[first]).bound_by(at)?;
+    let bound = scopes_of(&source.document, first).bound_by(at)?;
     let is_known = |span: &Span| {
         definitions.iter().any(|one| one.name_span.start == span.start)
             || source.outline.imports.iter().any(|import| import.bound_span.start == span.start)

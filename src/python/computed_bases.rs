@@ -8,6 +8,7 @@ use tree_sitter::Node;
 
 use super::class_heads::ComputedHeads;
 use super::classes::{Class, Classes, Subclasses};
+use super::digest_cache::{DigestCache, MemorySize};
 use super::lookup::{LookupResult, NameTarget, SourceFile, Trail};
 use super::modules::ModuleOrigin;
 use super::outline::Span;
@@ -87,7 +88,7 @@ impl Classes<'_> {
             if member.is_none()
                 && let Some(source) = self.source(file)
             {
-                let made = made_classes(&source.document.text, &found.names);
+                let made = made_classes(&source.document, &found.names);
                 let document = &source.document;
                 computed
                     .extend(made.into_iter().map(|span| ComputedClass { document: document.clone(), span }));
@@ -224,28 +225,48 @@ fn is_method(function: Node<'_>) -> bool {
         .is_some_and(|node| node.kind() == "class_definition")
 }
 
-/// The calls that make a class whose bases have one of the names, or are not written there.
-fn made_classes(text: &str, names: &BTreeSet<String>) -> Vec<Span> {
-    let mut found = Vec::new();
-    if !text.contains(", (") && !MAKERS.iter().any(|maker| text.contains(&format!("{maker}("))) {
-        return found;
+/// A call that makes a class.
+#[derive(Debug, Clone)]
+struct ClassCall {
+    /// What is called.
+    function: Span,
+    /// The last parts of the names of the bases; `None` if they are not written there.
+    bases: Option<Vec<String>>,
+}
+
+impl MemorySize for Vec<ClassCall> {
+    fn memory_bytes(&self) -> usize {
+        let names = self.iter().flat_map(|call| call.bases.iter().flatten());
+        size_of::<Self>()
+            + self.len() * size_of::<ClassCall>()
+            + names.map(|name| name.len() + size_of::<String>()).sum::<usize>()
     }
+}
+
+/// The calls that make a class whose bases have one of the names, or are not written there.
+fn made_classes(document: &Document, names: &BTreeSet<String>) -> Vec<Span> {
+    static CALLS: DigestCache<Vec<ClassCall>> = DigestCache::new();
+    let text = &document.text;
+    if !text.contains(", (") && !MAKERS.iter().any(|maker| text.contains(&format!("{maker}("))) {
+        return Vec::new();
+    }
+    let calls = CALLS.get(document.digest, || class_calls(text));
+    let may_be = |call: &&ClassCall| {
+        call.bases.as_ref().is_none_or(|bases| bases.iter().any(|base| names.contains(base)))
+    };
+    calls.iter().filter(may_be).map(|call| call.function.clone()).collect()
+}
+
+fn class_calls(text: &str) -> Vec<ClassCall> {
+    let mut found = Vec::new();
     preorder(parse(text).root_node(), |node| {
         if node.kind() == "call"
             && let Some(bases) = bases_argument(node, text)
         {
-            let is_tuple = bases.kind() == "tuple";
-            let known: Option<Vec<String>> = children(bases).map(|part| dotted(part, text)).collect();
-            let may_be = match known.filter(|_| is_tuple) {
-                Some(known) => {
-                    known.iter().any(|base| base.rsplit('.').next().is_some_and(|last| names.contains(last)))
-                }
-                None => true,
-            };
-            if may_be {
-                let function = node.child_by_field_name("function").unwrap_or(node);
-                found.push(function.byte_range());
-            }
+            let last = |part| dotted(part, text)?.rsplit('.').next().map(str::to_owned);
+            let bases = if bases.kind() == "tuple" { children(bases).map(last).collect() } else { None };
+            let function = node.child_by_field_name("function").unwrap_or(node).byte_range();
+            found.push(ClassCall { function, bases });
         }
         true
     });

@@ -3,7 +3,6 @@
 //! Parsing takes most of the time of a request, and one file is requested many times. A syntax tree takes some ten times the
 //! memory of its text; what a request needs from it takes about as much as the text. So the latter is cached.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use quick_cache::Weighter;
@@ -11,16 +10,15 @@ use quick_cache::unsync::Cache;
 
 use crate::digest::Digest;
 
-/// The limit of each cache, in bytes as [`MemorySize::memory_bytes`] counts them.
-static CACHE_LIMIT_BYTES: AtomicUsize = AtomicUsize::new(4 << 20);
+/// The limit of each cache, in bytes as [`MemorySize::memory_bytes`] counts them: what is read of all files of a workspace of the size
+/// of django fits in.
+const CACHE_LIMIT_BYTES: u64 = 32 << 20;
+
+/// What an entry takes besides its value, so that there are not too many empty ones.
+const ENTRY_BYTES: u64 = 256;
 
 /// How many files fill a cache, roughly.
-const EXPECTED_FILES: usize = 256;
-
-/// Raises the limit of each cache, if it is lower.
-pub(super) fn raise_cache_limit(bytes: usize) {
-    CACHE_LIMIT_BYTES.fetch_max(bytes, Ordering::Relaxed);
-}
+const EXPECTED_FILES: usize = 2048;
 
 /// A value whose memory use can be estimated.
 pub(crate) trait MemorySize {
@@ -45,7 +43,7 @@ impl<T> Weighter<Digest, Kept<T>> for Bytes {
 
 impl<T: MemorySize + Clone> DigestCache<T> {
     pub(crate) const fn new() -> Self {
-        Self(LazyLock::new(|| Mutex::new(Cache::with_weighter(EXPECTED_FILES, 0, Bytes))))
+        Self(LazyLock::new(|| Mutex::new(Cache::with_weighter(EXPECTED_FILES, CACHE_LIMIT_BYTES, Bytes))))
     }
 
     /// The cached value for this content, or what `make` returns.
@@ -55,15 +53,10 @@ impl<T: MemorySize + Clone> DigestCache<T> {
             return value.clone();
         }
         let value = make();
-        let bytes = u64::try_from(value.memory_bytes()).unwrap_or(u64::MAX).max(1);
+        let bytes = u64::try_from(value.memory_bytes()).unwrap_or(u64::MAX).saturating_add(ENTRY_BYTES);
         // A clone, because the original was allocated between the nodes of a tree and would fragment their memory.
         let value = Arc::new(value.clone());
-        let mut cache = lock();
-        let limit = CACHE_LIMIT_BYTES.load(Ordering::Relaxed) as u64;
-        if cache.capacity() < limit {
-            cache.set_capacity(limit);
-        }
-        cache.insert(of, Kept(value.clone(), bytes));
+        lock().insert(of, Kept(value.clone(), bytes));
         value
     }
 }
@@ -87,8 +80,7 @@ mod tests {
         for number in 1..80 {
             drop(cache.get(of(number), || vec![0; 1 << 20]));
         }
-        let limit = CACHE_LIMIT_BYTES.load(Ordering::Relaxed) as u64;
-        assert!(cache.0.lock().unwrap().weight() <= limit);
+        assert!(cache.0.lock().unwrap().weight() <= CACHE_LIMIT_BYTES);
         // What is used again outlives a scan.
         for number in 100..180 {
             drop(cache.get(of(0), || vec![0; 1 << 10]));

@@ -60,8 +60,3 @@ pub fn raise_tree_cache_limit(bytes: usize) {
 pub fn shrink_tree_cache(bytes: usize) {
     syntax::shrink_cache(bytes);
 }
-
-/// Raises the limit of each cache of parsed files to `bytes`, if it is lower. An entry takes about as much memory as its file.
-pub fn raise_parse_cache_limit(bytes: usize) {
-    digest_cache::raise_cache_limit(bytes);
-}

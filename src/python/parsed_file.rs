@@ -66,8 +66,8 @@ impl ParsedFile {
 
 impl MemorySize for ParsedFile {
     fn memory_bytes(&self) -> usize {
-        // The outline is in a cache of its own.
-        size_of::<Self>() + self.identifiers.len() * size_of::<(u32, u32)>()
+        // The outline is kept as long as this is, whatever its own cache drops.
+        size_of::<Self>() + self.identifiers.len() * size_of::<(u32, u32)>() + self.outline.memory_bytes()
     }
 }
 

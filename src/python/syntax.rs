@@ -98,11 +98,19 @@ pub(crate) fn parse_now(text: &str) -> Tree {
     })
 }
 
+/// Whether the last line before an offset is code that ends with a backslash. A line with `#` may be a comment.
+fn continues_code(before: &str) -> bool {
+    let line = before.trim_end_matches(['\r', '\n']);
+    let line = &line[line.rfind('\n').map_or(0, |end| end + 1)..];
+    line.strip_suffix('\\').is_some_and(|code| !code.trim().is_empty() && !code.contains('#'))
+}
+
 /// How many lines with nothing but a backslash may follow each other before they are blanked.
 const MAX_EMPTY_CONTINUATIONS: usize = 64;
 
-/// The text with long runs of lines that are only continued as spaces, which mean the same: the grammar's scanner reads such a run
-/// again at each of its lines. `None` if there is none.
+/// The text with long runs of lines that are only continued as spaces, which mean the same after code that continues: the grammar's
+/// scanner reads such a run again at each of its lines. `None` if there is none. Other runs stay: at the start of a statement spaces
+/// are its indentation, and a comment does not continue.
 fn without_empty_continuations(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     // The end of a line with nothing but a backslash.
@@ -122,7 +130,7 @@ fn without_empty_continuations(text: &str) -> Option<String> {
         while let Some(next) = end_of_empty(end) {
             (end, lines) = (next, lines + 1);
         }
-        if lines > MAX_EMPTY_CONTINUATIONS {
+        if lines > MAX_EMPTY_CONTINUATIONS && continues_code(&text[..start]) {
             blanked.get_or_insert_with(|| bytes.to_vec())[start..end].fill(b' ');
         }
         at = end.max(start);
@@ -241,8 +249,15 @@ mod tests {
             let name = tree.root_node().descendant_for_byte_range(at, at + 1).unwrap();
             assert_eq!((name.kind(), name.byte_range()), ("identifier", at..at + 1), "{line:?}");
         }
-        for text in ["x = 1 +\\\n\\\nf\n", "def f():\n    pass\n", "# \\\n"] {
-            assert_eq!(without_empty_continuations(text), None, "{text:?}");
+        let run = "\\\n".repeat(100);
+        for text in [
+            "x = 1 +\\\n\\\nf\n".to_owned(),
+            "def f():\n    pass\n".to_owned(),
+            format!("# \\\n{run}x = 1\n"),
+            format!("{run}x = 1\n"),
+            format!("class A:\n    def m(self): ...\n{run}    def n(self): ...\n"),
+        ] {
+            assert_eq!(without_empty_continuations(&text), None, "{text:?}");
         }
     }
 

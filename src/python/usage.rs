@@ -419,13 +419,15 @@ impl<'t> Usage<'t> {
         MEMBER_LISTS.contains(&list).then_some(class.child_by_field_name("name")?.start_byte())
     }
 
-    /// The name tokens of the functions around an offset, innermost first.
+    /// The name tokens of the functions around an offset, innermost first. Default values, annotations and decorators are evaluated
+    /// outside of their function.
     #[must_use]
     pub fn enclosing_functions(&self, offset: usize) -> Vec<Span> {
         let mut found = Vec::new();
         let mut node = self.tree.root_node().descendant_for_byte_range(offset, offset + 1);
         while let Some(at) = node {
-            if at.kind() == "function_definition" {
+            let body = at.child_by_field_name("body");
+            if at.kind() == "function_definition" && body.is_some_and(|body| body.start_byte() <= offset) {
                 found.extend(at.child_by_field_name("name").map(|name| name.byte_range()));
             }
             node = at.parent();

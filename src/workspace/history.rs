@@ -229,6 +229,17 @@ struct GitRevision {
     blobs: OnceCell<BTreeMap<WorkspacePath, git2::Oid>>,
 }
 
+/// Whether the workspace's part of a tree has no more files than are read.
+fn is_readable(repository: &Repository, tree: git2::Oid, prefix: &str) -> bool {
+    let inside = || {
+        let entry = repository.find_tree(tree).ok()?.get_path(prefix.trim_end_matches('/').as_ref()).ok()?;
+        Some(entry.id())
+    };
+    let part = if prefix.is_empty() { Some(tree) } else { inside() };
+    // A workspace that the revision does not have is empty.
+    part.is_none_or(|part| TreeSizes::default().is_readable(repository, part))
+}
+
 impl GitRevision {
     fn at(root: &AbsPath, revision: &str) -> Result<Self, HistoryError> {
         let (repository, prefix) = repository_around(root)?;
@@ -242,7 +253,7 @@ impl GitRevision {
             };
             (commit.map(|commit| commit.id()), found.map_err(no_revision)?.id())
         };
-        if !TreeSizes::default().is_readable(&repository, tree) {
+        if !is_readable(&repository, tree, &prefix) {
             let reason = format!("it has more than {MAX_TREE_ENTRIES} files");
             return Err(HistoryError::NoRevision { revision: revision.to_owned(), reason });
         }
@@ -276,7 +287,7 @@ impl GitRevision {
                 let Ok(parent) = commit.parent(0) else { break };
                 commit = parent;
             }
-            found.filter(|(_, tree)| TreeSizes::default().is_readable(&repository, *tree))?
+            found.filter(|(_, tree)| is_readable(&repository, *tree, &prefix))?
         };
         Some(Self { repository, commit: Some(commit), tree, prefix, blobs: OnceCell::new() })
     }

@@ -4,7 +4,7 @@
 
 Each NAME is a selector `py://pkg.mod#function`. The bare client asks the server for the references and the rename, shows it the
 edited texts and asks for the diagnostics of as many files as lanser compares: the edited ones, those in which one of the names is
-written, and others that import. All is one process that stays warm. lanser answers in a session. Both are asked every name once per round, in turn, so that a busy machine slows both;
+written, and others that import an edited one. All is one process that stays warm. lanser answers in a session. Both are asked every name once per round, in turn, so that a busy machine slows both;
 the first round is not counted. Prints a line for each name, with the time and the processor time of both (for lanser that of the
 command, the session and its server), and the median ratios.
 
@@ -120,10 +120,46 @@ def files_with(root: Path, names: list[str]) -> list[Path]:
     return sorted(path for path in hidden if word.search(path.read_bytes()))
 
 
-def files_that_import(root: Path, package: str) -> list[Path]:
-    """The Python files that import from a package, or relative to their own."""
-    imports = re.compile(rf"^\s*(?:from\s+(?:{package}\b|\.)|import\s+{package}\b)".encode(), re.M)
-    return [path for path in sorted(root.rglob("*.py")) if not path.is_symlink() and imports.search(path.read_bytes())]
+def import_graph(root: Path) -> dict[Path, set[Path]]:
+    """For each Python file the files that import it, as far as their imports name modules of the project."""
+    modules: dict[str, Path] = {}
+    trees = {}
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        if path.is_symlink() or any(part.startswith(".") for part in parts):
+            continue
+        try:
+            trees[path] = ast.parse(path.read_bytes())
+        except (SyntaxError, ValueError):
+            continue
+        modules[".".join(parts[1:] if parts[0] in ("src", "lib") else parts).removesuffix(".__init__")] = path
+    names = {path: name for name, path in modules.items()}
+    graph: dict[Path, set[Path]] = {path: set() for path in trees}
+    for path, tree in trees.items():
+        package = names[path].split(".") if path.name == "__init__.py" else names[path].split(".")[:-1]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                named = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                base = package[: len(package) - node.level + 1] if node.level else []
+                module = ".".join([*base, *([node.module] if node.module else [])])
+                named = [module, *(f"{module}.{alias.name}" for alias in node.names)]
+            else:
+                continue
+            for target in (modules[name] for name in named if name in modules):
+                graph[target].add(path)
+    return graph
+
+
+def importers(graph: dict[Path, set[Path]], edited: set[Path]) -> list[Path]:
+    """The files that import one of the edited files, directly ones first."""
+    found, seen = [], set(edited)
+    level = sorted(edited)
+    while level:
+        level = sorted({one for path in level for one in graph.get(path, ())} - seen)
+        seen.update(level)
+        found.extend(level)
+    return found
 
 
 def sample(root: Path, count: int, seed: int) -> list[str]:
@@ -197,7 +233,7 @@ def main() -> int:
         same = pids if processes() == pids else []
         return wall, spent + processor_time(same) - before if same else float("nan"), bundle
 
-    server = Server(options.server_command, root)
+    server, graph = Server(options.server_command, root), import_graph(root)
     times: dict[str, list[tuple[float, ...]]] = {}
     facts = {}
     names = options.names + (sample(root, options.sample, options.seed) if options.sample else [])
@@ -215,7 +251,7 @@ def main() -> int:
             old = re.split(r"[.#]", name)[-1]
             compared = bundle["edits"]["diagnostics"]["files_checked"]
             files = {*texts, *files_with(root, [old, new])}
-            more = [path for path in files_that_import(root, name.removeprefix("py://").split(".")[0]) if path not in files]
+            more = [path for path in importers(graph, set(texts)) if path not in files]
             files = sorted([*files, *more[: max(0, compared - len(files))]])
             line, character = place["range"][0], place["range"][1]
             began, before = time.perf_counter(), processor_time([server.process.pid])

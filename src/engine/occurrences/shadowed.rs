@@ -49,8 +49,9 @@ pub(super) fn shadowed<'p>(
     refuted.into_iter().flatten().collect()
 }
 
-/// Whether a function, a class body or an import inside of a block may bind the name at an offset, judged by its line. What such a
-/// binding hides is claimed with it, so that a file without one need not be parsed.
+/// Whether something inside of a block may bind the name at an offset, judged by its line. What such a binding hides is claimed with
+/// it, so that a file without one need not be parsed. Where a line does not say it, as in a list of parameters with several lines, it
+/// may.
 fn may_bind(text: &str, at: usize) -> bool {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let is_indented = text[start..].starts_with([' ', '\t']);
@@ -59,57 +60,36 @@ fn may_bind(text: &str, at: usize) -> bool {
     if before.split_whitespace().any(|word| word == "import") {
         return is_indented;
     }
-    let is_assigned = after.starts_with('=') && !after.starts_with("==") || after.starts_with(":=");
-    let ends_item = after.starts_with([',', ')', ']', '\r', '\n']) || after.is_empty();
-    let is_declared = || {
-        opening_lines(&text[..start]).any(|line| match line.trim_end().ends_with("import") {
-            true => line.starts_with([' ', '\t']),
-            false => line.trim_start().trim_start_matches("async ").starts_with("def "),
-        })
-    };
+    // `=`, `:=`, `+=`; also `<=`, which does not matter.
+    let operator = after.trim_start_matches([':', '+', '-', '*', '/', '%', '@', '&', '|', '^', '<', '>']);
+    let is_assigned = operator.starts_with('=') && !after.starts_with("==");
+    let ends_item = after.starts_with([',', ')', ']', '#', '\r', '\n']) || after.is_empty();
+    let is_bound = ends_item || is_assigned || after.starts_with(':') || after.starts_with("in ");
     let word = before.rsplit(|c| !is_in_name(c)).next().unwrap_or_default();
     match before.chars().next_back() {
-        None if ends_item => is_declared(),
-        None => is_indented && (is_assigned || after.starts_with(':')),
+        None => ends_item || is_indented && (is_assigned || after.starts_with(':')),
         Some('(' | '[' | ',' | '*') => {
-            let declares = ["def ", "class ", "lambda", "for "].iter().any(|word| before.contains(word));
-            let is_in_list = || unclosed(before).is_none() && is_declared();
-            let is_bound = ends_item || after.starts_with([':', '=']) || after.starts_with("in ");
-            is_assigned || is_bound && (declares || is_in_list())
+            let declares = ["def ", "class ", "lambda", "for ", "case ", " as ", "del "];
+            // The elements of a call or a list that begins on this line are only read.
+            let is_read = is_opened(before) && !declares.iter().any(|word| before.contains(word));
+            is_assigned || is_bound && !is_read
         }
         _ => match word {
-            "def" | "class" => is_indented,
-            "for" | "as" | "lambda" => true,
+            "def" | "class" | "type" => is_indented,
+            "for" | "as" | "lambda" | "case" | "del" => true,
             _ => false,
         },
     }
 }
 
-/// How far back the beginning of a list is looked for.
-const MAX_LIST_BYTES: usize = 8 << 10;
-
-/// The starts of lines that may open the list in which a text ends, up to its parenthesis: the last one that is not closed, and the
-/// last one, for a text with parentheses in strings and comments.
-fn opening_lines(text: &str) -> impl Iterator<Item = &str> {
-    let open = [unclosed(text), text.rfind('(')];
-    open.into_iter().flatten().map(|at| {
-        let line = &text[..at];
-        &line[line.rfind('\n').map_or(0, |end| end + 1)..]
-    })
-}
-
-/// The last parenthesis or bracket that is not closed in the text; lists of parameters are shorter than what is looked at.
-fn unclosed(text: &str) -> Option<usize> {
-    let mut closed = 0usize;
-    for (at, byte) in text.bytes().enumerate().rev().take(MAX_LIST_BYTES) {
-        match byte {
-            b')' | b']' => closed += 1,
-            b'(' | b'[' if closed == 0 => return Some(at),
-            b'(' | b'[' => closed -= 1,
-            _ => {}
-        }
-    }
-    None
+/// Whether the beginning of a line opens the parenthesis or bracket that its end is in; not known with strings, which may hold some.
+fn is_opened(before: &str) -> bool {
+    let depth = |depth: i32, c| match c {
+        '(' | '[' => depth + 1,
+        ')' | ']' => depth - 1,
+        _ => depth,
+    };
+    !before.contains(['"', '\'']) && before.chars().fold(0, depth) > 0
 }
 
 fn name_in(text: &str, at: usize) -> &str {
@@ -220,6 +200,14 @@ mod tests {
             "def f[§x](a): pass",
             "class C[a, §x]: pass",
             "  from m import (\n    a, §x,\n)",
+            "def f(\n    a: str,  # 1) one\n    b=g(),\n    c: int = 1, §x: int = 1,\n): pass",
+            "def f(\n    a: str = '(', §x=1,\n): pass",
+            "    case [a, §x]: pass",
+            "    case §x: pass",
+            "    with y as (a, §x): pass",
+            "    for (a,\n        §x) in y: pass",
+            "    §x += 1",
+            "    del §x",
         ] {
             assert!(check(text), "{text}");
         }
@@ -227,15 +215,13 @@ mod tests {
             "§x(1)",
             "def f(a: §x, b=§x) -> §x: pass",
             "from m import §x",
-            "from m import (\n    a,\n    §x,\n)",
             "    f(a, §x)",
-            "    f(\n        §x,\n    )",
             "    return §x == 1",
             "§x = 1",
             "def §x(): pass",
             "isinstance(y, (a, §x))",
             "def f(a):\n    g(a, §x)",
-            "def f(a):\n    g(\n        a, §x,\n    )",
+            "    [a, §x]",
         ] {
             assert!(!check(text), "{text}");
         }

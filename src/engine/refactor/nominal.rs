@@ -16,7 +16,7 @@ use super::installed_words::InstalledWords;
 use crate::engine::blocking::blocking;
 use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
-use crate::engine::implementations::files_with_computed_bases;
+use crate::engine::implementations::{computed_subclasses, files_with_computed_bases};
 use crate::engine::occurrences::files_with;
 use crate::path::AbsPath;
 use crate::python::classes::{Classes, StructuralForms};
@@ -109,7 +109,7 @@ fn below_nominal(cx: &RequestContext<'_>, renaming: &Renaming<'_>, classes: &Cla
             return None;
         }
         let open = files_with_computed_bases(cx);
-        let computed = classes.computed_subclasses(&class, &found, &open, None);
+        let computed = computed_subclasses(cx, classes, (&class, &found), &open, None);
         // A field may be a parameter of a constructor that is made from it.
         if !is_method && !class.is_plain() && !classes.is_enumeration(&class) {
             // If the class itself is passed on nowhere, which is asked below, a computed base is it only by the class of an object.

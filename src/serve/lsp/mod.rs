@@ -236,7 +236,7 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
         let Some(server) = self.server.clone() else { return };
         match server.notified(&note.method, params) {
             Ok(ClientChange::None) => {}
-            Ok(ClientChange::Disk) if server.client.refreshes => {
+            Ok(ClientChange::Disk) if server.client.pulls && server.client.refreshes => {
                 self.ask("workspace/diagnostic/refresh", None);
             }
             Ok(_) if server.client.pulls => {}

@@ -109,7 +109,7 @@ fn read(line: &[u8]) -> Line {
     }
 }
 
-/// What is wrong with the parameters of a request of a known method.
+/// What is wrong with the parameters of a request that needs some.
 fn invalid_params(message: &RxJsonRpcMessage<RoleServer>) -> Option<String> {
     let JsonRpcMessage::Request(request) = message else { return None };
     let ClientRequest::CustomRequest(unknown) = &request.request else { return None };

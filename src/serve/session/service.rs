@@ -202,7 +202,7 @@ impl Session {
                 // The supervisor writes nothing: readable means closed.
                 _ = supervisor.readable() => return Ok(OWN_DRAIN_TIMEOUT),
                 _ = phase.wait_for(|phase| *phase > Phase::Serving) => return Ok(REQUESTED_DRAIN_TIMEOUT),
-                () = &mut abandoned => return Ok(REQUESTED_DRAIN_TIMEOUT),
+                () = &mut abandoned => return Ok(OWN_DRAIN_TIMEOUT),
                 () = self.recheck.notified() => {}
                 () = tokio::time::sleep(next_check) => {
                     check_at = Instant::now() + CHECK_INTERVAL;

@@ -35,13 +35,15 @@ impl Worktree {
 /// worktrees (which needs no `HEAD`), one of their own folders (which `commondir` marks), or what a `.git` file elsewhere points to.
 #[must_use]
 pub fn is_git_folder(folder: &AbsPath) -> bool {
-    has_names_of_git_folder(|name| has_entry(folder, name))
+    let is_common = || {
+        has_entry(folder, "objects") && has_entry(folder, "refs") && folder.join("config").as_path().is_file()
+    };
+    has_names_of_git_folder(|name| has_entry(folder, name)) || is_common()
 }
 
-/// Whether a folder with these entries is one (see [`is_git_folder`]).
+/// Whether a folder with these entries is one (see [`is_git_folder`]), without the common folder that needs no `HEAD`.
 pub fn has_names_of_git_folder(has: impl Fn(&str) -> bool) -> bool {
-    has("HEAD") && has("commondir")
-        || has("objects") && has("refs") && ["HEAD", "config", "hooks"].into_iter().any(has)
+    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
 /// Whether a folder has an entry of this name, of whatever kind.
