@@ -350,7 +350,7 @@ impl Engine {
         let Some(selector) = request.selector.clone() else { return };
         let root = self.settings.root.clone();
         // It is not waited for. Whatever fails here is reported when the selector is resolved.
-        in_background(move || resolution::parse_ahead(&selector, &root));
+        drop(in_background(move || resolution::parse_ahead(&selector, &root)));
     }
 
     async fn tools(&self, needs_server: bool) -> Result<Tools, Failure> {
@@ -427,7 +427,7 @@ impl Engine {
         if let Some(starting) = &mut starting {
             // The ids of definitions in the answer come from the index, which can be read while the server works.
             let state = state.clone();
-            in_background(move || state.definitions().build());
+            drop(in_background(move || state.definitions().build()));
             starting.wait().await?;
         }
         let AttemptConditions { isolation, deadline } = conditions;
@@ -557,16 +557,14 @@ impl Engine {
         let is_answer = if is_edit { refactor::has_plan(bundle) } else { bundle.error.is_none() };
         let Some(key) = key.filter(|_| is_answer) else { return };
         let (shared, bundle) = (self.shared.clone(), bundle.clone());
-        let keep = move || {
+        let keeping = in_background(move || {
             if let Some(memo) = &shared.memo {
                 memo.put(&key, &bundle);
             }
-        };
+        });
         // A process that is about to exit must finish writing. Another process looks for a plan as soon as it has this answer.
         if is_edit || !self.shared.resident {
-            let _ = blocking(keep).await;
-        } else {
-            in_background(keep);
+            let _ = keeping.await;
         }
     }
 }

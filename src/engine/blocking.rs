@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::failure::Failure;
@@ -90,9 +91,9 @@ pub(super) fn blocking<T: Send + 'static>(
     }
 }
 
-/// Runs work whose result is not needed on a separate thread.
-pub(super) fn in_background(work: impl FnOnce() + Send + 'static) {
-    drop(tokio::task::spawn_blocking(work));
+/// Like [`blocking`], for work that need not be awaited: it is never abandoned.
+pub(super) fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    tokio::task::spawn_blocking(work)
 }
 
 /// Like [`blocking`], with a time limit, for work that reads untrusted files of a repository, such as its git folder:

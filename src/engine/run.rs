@@ -49,12 +49,10 @@ impl Engine {
             return;
         }
         let (cache, bundle) = (self.settings.cache.clone(), bundle.clone());
-        let store = move || bundle_store::store(&cache, &bundle);
-        if self.shared.resident {
-            in_background(store);
-        } else {
+        let storing = in_background(move || bundle_store::store(&cache, &bundle));
+        if !self.shared.resident {
             // A process that ends must have written.
-            let _ = blocking(store).await;
+            let _ = storing.await;
         }
     }
 

@@ -246,11 +246,7 @@ impl MemorySize for Vec<ClassCall> {
 /// The calls that make a class whose bases have one of the names, or are not written there.
 fn made_classes(document: &Document, names: &BTreeSet<String>) -> Vec<Span> {
     static CALLS: DigestCache<Vec<ClassCall>> = DigestCache::new();
-    let text = &document.text;
-    if !text.contains(", (") && !MAKERS.iter().any(|maker| text.contains(&format!("{maker}("))) {
-        return Vec::new();
-    }
-    let calls = CALLS.get(document.digest, || class_calls(text));
+    let calls = CALLS.get(document.digest, || class_calls(&document.text));
     let may_be = |call: &&ClassCall| {
         call.bases.as_ref().is_none_or(|bases| bases.iter().any(|base| names.contains(base)))
     };
@@ -259,6 +255,9 @@ fn made_classes(document: &Document, names: &BTreeSet<String>) -> Vec<Span> {
 
 fn class_calls(text: &str) -> Vec<ClassCall> {
     let mut found = Vec::new();
+    if !text.contains(", (") && !MAKERS.iter().any(|maker| text.contains(&format!("{maker}("))) {
+        return found;
+    }
     preorder(parse(text).root_node(), |node| {
         if node.kind() == "call"
             && let Some(bases) = bases_argument(node, text)

@@ -27,17 +27,14 @@ pub(crate) trait MemorySize {
 }
 
 /// A cache that keeps what is used again: going through all files of a large workspace does not empty it.
-pub(crate) struct DigestCache<T>(LazyLock<Mutex<Cache<Digest, Kept<T>, Bytes>>>);
-
-/// A value, and its size in bytes.
-struct Kept<T>(Arc<T>, u64);
+pub(crate) struct DigestCache<T>(LazyLock<Mutex<Cache<Digest, Arc<T>, Bytes>>>);
 
 #[derive(Clone)]
 struct Bytes;
 
-impl<T> Weighter<Digest, Kept<T>> for Bytes {
-    fn weight(&self, _: &Digest, kept: &Kept<T>) -> u64 {
-        kept.1
+impl<T: MemorySize> Weighter<Digest, Arc<T>> for Bytes {
+    fn weight(&self, _: &Digest, value: &Arc<T>) -> u64 {
+        value.memory_bytes() as u64 + ENTRY_BYTES
     }
 }
 
@@ -49,14 +46,13 @@ impl<T: MemorySize + Clone> DigestCache<T> {
     /// The cached value for this content, or what `make` returns.
     pub(crate) fn get(&self, of: Digest, make: impl FnOnce() -> T) -> Arc<T> {
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Kept(value, _)) = lock().get(&of) {
+        if let Some(value) = lock().get(&of) {
             return value.clone();
         }
         let value = make();
-        let bytes = u64::try_from(value.memory_bytes()).unwrap_or(u64::MAX).saturating_add(ENTRY_BYTES);
         // A clone, because the original was allocated between the nodes of a tree and would fragment their memory.
         let value = Arc::new(value.clone());
-        lock().insert(of, Kept(value.clone(), bytes));
+        lock().insert(of, value.clone());
         value
     }
 }

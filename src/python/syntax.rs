@@ -198,17 +198,7 @@ pub(super) fn dotted_name(node: Node<'_>, text: &str) -> String {
 
 /// Visits a node and its descendants in source order, without recursion; `enter` returns whether to visit the children of a node.
 pub(crate) fn preorder<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) {
-    let mut cursor: TreeCursor<'t> = node.walk();
-    loop {
-        if enter(cursor.node()) && cursor.goto_first_child() {
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                return;
-            }
-        }
-    }
+    preorder_with_parents(node, |node, _| enter(node));
 }
 
 /// Like [`preorder`], with the parent of each node. (`Node::parent` walks down from the root.)

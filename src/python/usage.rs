@@ -426,8 +426,9 @@ impl<'t> Usage<'t> {
         let mut found = Vec::new();
         let mut node = self.tree.root_node().descendant_for_byte_range(offset, offset + 1);
         while let Some(at) = node {
-            let body = at.child_by_field_name("body");
-            if at.kind() == "function_definition" && body.is_some_and(|body| body.start_byte() <= offset) {
+            if at.kind() == "function_definition"
+                && at.child_by_field_name("body").is_some_and(|body| body.start_byte() <= offset)
+            {
                 found.extend(at.child_by_field_name("name").map(|name| name.byte_range()));
             }
             node = at.parent();

@@ -78,23 +78,27 @@ async fn request(
     let inside = |path: &&AbsPath| path.strip_prefix(root).and_then(WorkspacePath::new);
     let paths: Vec<WorkspacePath> = files.iter().filter_map(inside).collect();
     let (tape, query) = (&cx.state.tape, (kind, &paths));
-    if tape.is_replaying() {
-        return Ok(tape.query(
-            IoKind::Guard,
-            &query,
-            RecordedDiagnostics::default,
-            RecordedDiagnostics::default,
-        ));
-    }
+    let found = match tape.is_replaying() {
+        true => RecordedDiagnostics::default(),
+        false => ask_in_copy(cx, comparison, &paths, ask).await?,
+    };
+    Ok(tape.query(IoKind::Guard, &query, || found.clone(), RecordedDiagnostics::default))
+}
+
+async fn ask_in_copy(
+    cx: &RequestContext<'_>,
+    comparison: &Comparison<'_>,
+    paths: &[WorkspacePath],
+    ask: impl AsyncFnOnce(&mut ScratchWorkspace, &[WorkspacePath]) -> Result<RecordedDiagnostics, Failure>,
+) -> Result<RecordedDiagnostics, Failure> {
     cx.settings.progress.step("a copy of the workspace is checked");
     let tree = tree_after(cx, comparison.plan).await?;
     // The rest is as in the workspace, also what git ignores.
     let settings = Settings { environment_of: Some(cx.settings.root.clone()), ..cx.settings.clone() };
     let mut copy = ScratchWorkspace::new(&settings, &tree).await?;
-    let found = ask(&mut copy, &paths).await;
+    let found = ask(&mut copy, paths).await;
     copy.close().await;
-    let found = found?;
-    Ok(tape.query(IoKind::Guard, &query, || found.clone(), RecordedDiagnostics::default))
+    found
 }
 
 fn by_file(root: &AbsPath, found: BTreeMap<WorkspacePath, Vec<Diagnostic>>) -> DiagnosticsByFile {

@@ -22,8 +22,8 @@ pub(super) struct ClientSupport {
 }
 
 impl ClientSupport {
-    /// From the client's own words.
-    pub(super) fn new(capabilities: &lsp::ClientCapabilities) -> Self {
+    /// From the client's own words. See [`Self::refreshes`].
+    pub(super) fn new(capabilities: &lsp::ClientCapabilities, refreshes: bool) -> Self {
         let document = capabilities.text_document.as_ref();
         let edits = capabilities.workspace.as_ref().and_then(|workspace| workspace.workspace_edit.as_ref());
         let encodings = capabilities.general.as_ref().and_then(|general| general.position_encodings.clone());
@@ -52,7 +52,7 @@ impl ClientSupport {
                 .unwrap_or_default(),
             pulls: document.is_some_and(|document| document.diagnostic.is_some()),
             resolves,
-            refreshes: false,
+            refreshes,
         }
     }
 

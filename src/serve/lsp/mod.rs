@@ -270,7 +270,7 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
         let client = params.process_id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         // In a container the client's id may be of no process.
         self.client = client.filter(|client| is_running(*client));
-        let client = ClientSupport { refreshes, ..ClientSupport::new(&params.capabilities) };
+        let client = ClientSupport::new(&params.capabilities, refreshes);
         self.server = Some(Arc::new(LspServer {
             copy: UnsavedWorkspace::new(workspace.engine.settings.clone()),
             paths: ClientPaths::new(&workspace.engine.settings.root, root),
