@@ -17,6 +17,7 @@ USE = (ROOT / "use.py").as_uri()
 )
 async def client(lsp_client: LanguageClient):
     params = types.InitializeParams(capabilities=client_capabilities("visual_studio_code"), root_uri=ROOT.as_uri())
+    lsp_client.feature("client/registerCapability")(lambda params: None)
     await lsp_client.initialize_session(params)
     yield
     await lsp_client.shutdown_session()

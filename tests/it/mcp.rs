@@ -242,6 +242,8 @@ fn a_garbage_client_hurts_nothing() {
         ("tools/call", json!({"name": "locate", "arguments": "Shape.area"})),
         ("tools/call", json!({})),
         ("resources/read", json!({"uri": 1})),
+        ("tools/list", json!([])),
+        ("initialize", json!({})),
     ] {
         let refused = client.request(method, params.clone());
         assert_eq!(refused["error"]["code"], -32602, "{params}: {refused}");

@@ -19,13 +19,16 @@ pub(super) struct ClientSupport {
     pub(super) resolves: bool,
     /// Whether it can be asked to request diagnostics again.
     pub(super) refreshes: bool,
+    /// Whether it can be asked to tell of changed files.
+    pub(super) watches: bool,
 }
 
 impl ClientSupport {
     /// From the client's own words. See [`Self::refreshes`].
     pub(super) fn new(capabilities: &lsp::ClientCapabilities, refreshes: bool) -> Self {
         let document = capabilities.text_document.as_ref();
-        let edits = capabilities.workspace.as_ref().and_then(|workspace| workspace.workspace_edit.as_ref());
+        let workspace = capabilities.workspace.as_ref();
+        let edits = workspace.and_then(|workspace| workspace.workspace_edit.as_ref());
         let encodings = capabilities.general.as_ref().and_then(|general| general.position_encodings.clone());
         let unit = encodings.unwrap_or_default().iter().find_map(|encoding| match encoding.as_str() {
             "utf-8" | "utf-16" | "utf-32" => ColumnUnit::parse(encoding.as_str()),
@@ -53,6 +56,9 @@ impl ClientSupport {
             pulls: document.is_some_and(|document| document.diagnostic.is_some()),
             resolves,
             refreshes,
+            watches: workspace
+                .and_then(|workspace| workspace.did_change_watched_files?.dynamic_registration)
+                .unwrap_or_default(),
         }
     }
 

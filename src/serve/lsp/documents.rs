@@ -84,7 +84,20 @@ impl OpenDocuments {
 
     /// The document that has a path; the first by its URI if a client has opened it under several.
     pub(super) fn get(&self, path: &AbsPath) -> Option<&ClientDocument> {
-        self.iter().find(|(known, _)| *known == path).map(|(_, document)| document)
+        self.of(path).next()
+    }
+
+    /// The documents that have a path, by their URIs: a client may reach a file through symbolic links.
+    pub(super) fn of(&self, path: &AbsPath) -> impl Iterator<Item = &ClientDocument> {
+        self.iter().filter(move |(known, _)| *known == path).map(|(_, document)| document)
+    }
+
+    /// A file that is open with two texts.
+    pub(super) fn with_two_texts(&self) -> Option<&AbsPath> {
+        let has_another = |(path, document): &(&AbsPath, &ClientDocument)| {
+            self.get(path).is_some_and(|first| first.text != document.text)
+        };
+        self.iter().find(has_another).map(|(path, _)| path)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&AbsPath, &ClientDocument)> {

@@ -234,6 +234,9 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
             return;
         }
         let Some(server) = self.server.clone() else { return };
+        if note.method == "initialized" && server.client.watches {
+            self.ask("client/registerCapability", Some(watched_files()));
+        }
         match server.notified(&note.method, params) {
             Ok(ClientChange::None) => {}
             Ok(ClientChange::Disk) if server.client.pulls && server.client.refreshes => {
@@ -388,8 +391,7 @@ impl LspServer {
 
     /// Sends the diagnostics of a document, if it still has the same text then.
     async fn publish_one(&self, path: &AbsPath, open: &OpenDocuments, canceled: requests::Canceled<'_>) {
-        let Some(document) = open.get(path) else { return };
-        let is_outdated = || self.documents().get(path) != Some(document);
+        let is_outdated = || !self.documents().of(path).eq(open.of(path));
         if is_outdated() {
             return;
         }
@@ -399,9 +401,11 @@ impl LspServer {
         }
         match found {
             Ok(items) => {
-                let version = Some(document.version);
-                let params = lsp::PublishDiagnosticsParams::new(document.uri.clone(), items, version);
-                self.notify("textDocument/publishDiagnostics", json!(params));
+                for ClientDocument { uri, version, .. } in open.of(path) {
+                    let params =
+                        lsp::PublishDiagnosticsParams::new(uri.clone(), items.clone(), Some(*version));
+                    self.notify("textDocument/publishDiagnostics", json!(params));
+                }
             }
             Err(error) if error.code == codes::REQUEST_CANCELLED => {}
             Err(error) => {
@@ -423,6 +427,21 @@ enum ClientChange {
     Closed(lsp::Uri),
     /// Files that the client watches.
     Disk,
+}
+
+/// Asks a client to tell of changes to what diagnostics depend on.
+fn watched_files() -> Value {
+    let watchers =
+        ["**/*.{py,pyi,pyw}", "**/{pyproject.toml,lanser.toml,pyrightconfig.json,ty.toml}"].map(|glob| {
+            lsp::FileSystemWatcher { glob_pattern: lsp::GlobPattern::String(glob.to_owned()), kind: None }
+        });
+    let options = lsp::DidChangeWatchedFilesRegistrationOptions { watchers: watchers.into() };
+    let registration = lsp::Registration {
+        id: "watched-files".to_owned(),
+        method: "workspace/didChangeWatchedFiles".to_owned(),
+        register_options: Some(json!(options)),
+    };
+    json!(lsp::RegistrationParams { registrations: vec![registration] })
 }
 
 fn failed(code: i64, message: &str) -> ResponseError {

@@ -153,6 +153,12 @@ impl RequestHandler<'_> {
         mut canceled: Canceled<'_>,
     ) -> Result<Bundle, ResponseError> {
         let workspace = &self.server.workspace;
+        if let Some(path) = self.open.with_two_texts().filter(|_| !workspace.from_disk) {
+            let uris = self.open.of(path).map(|document| document.uri.as_str()).collect::<Vec<_>>();
+            let message =
+                format!("{path} is open with different texts: {}; save or close one", uris.join(", "));
+            return Err(failed(codes::REQUEST_FAILED, &message));
+        }
         for _ in 0..MAX_ATTEMPTS {
             let unsaved = self.server.unsaved(self.open).await;
             let bundle = match unsaved.is_empty() {

@@ -5,9 +5,12 @@
 use std::io;
 use std::sync::Arc;
 
-use rmcp::model::{CallToolRequestParams, ClientRequest, JsonRpcMessage, ReadResourceRequestParams};
+use rmcp::model::{
+    CallToolRequestParams, ClientRequest, InitializeRequestParams, JsonRpcMessage, ReadResourceRequestParams,
+};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::Mutex;
@@ -95,7 +98,13 @@ fn read(line: &[u8]) -> Line {
         Err(error) => return refused(Value::Null, PARSE_ERROR, format!("not JSON: {error}")),
     };
     let id = value.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64()).cloned();
-    let is_notification = value.get("method").is_some_and(Value::is_string) && value.get("id").is_none();
+    let method = value.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let is_notification = !method.is_empty() && value.get("id").is_none();
+    // JSON-RPC also has parameters by position; MCP has none.
+    if id.is_some() && !method.is_empty() && value.get("params").is_some_and(Value::is_array) {
+        let message = format!("the parameters of {method} have to be an object");
+        return refused(id.unwrap_or_default(), INVALID_PARAMS, message);
+    }
     match serde_json::from_value(value) {
         Ok(message) => match invalid_params(&message) {
             Some(error) => refused(id.unwrap_or_default(), INVALID_PARAMS, error),
@@ -109,17 +118,21 @@ fn read(line: &[u8]) -> Line {
     }
 }
 
-/// What is wrong with the parameters of a request that needs some.
+/// What is wrong with the parameters of a request that the server knows. The SDK takes it for one of an unknown method.
 fn invalid_params(message: &RxJsonRpcMessage<RoleServer>) -> Option<String> {
+    fn error<T: DeserializeOwned>(params: Value) -> Option<serde_json::Error> {
+        serde_json::from_value::<T>(params).err()
+    }
     let JsonRpcMessage::Request(request) = message else { return None };
     let ClientRequest::CustomRequest(unknown) = &request.request else { return None };
     let params = unknown.params.clone().unwrap_or_default();
     let error = match unknown.method.as_str() {
-        "tools/call" => serde_json::from_value::<CallToolRequestParams>(params).err()?,
-        "resources/read" => serde_json::from_value::<ReadResourceRequestParams>(params).err()?,
-        _ => return None,
+        "initialize" => error::<InitializeRequestParams>(params),
+        "tools/call" => error::<CallToolRequestParams>(params),
+        "resources/read" => error::<ReadResourceRequestParams>(params),
+        _ => None,
     };
-    Some(format!("the parameters of {}: {error}", unknown.method))
+    error.map(|error| format!("the parameters of {}: {error}", unknown.method))
 }
 
 impl<R, W> Transport<RoleServer> for Lines<R, W>

@@ -130,12 +130,56 @@ fn changes_on_the_disk_are_followed() {
     client.notify("workspace/didChangeWatchedFiles", change.clone());
     assert_eq!(found(&mut client), 1);
 
-    let pulls =
-        json!({"textDocument": {"diagnostic": {}}, "workspace": {"diagnostics": {"refreshSupport": true}}});
+    let pulls = json!({
+        "textDocument": {"diagnostic": {}},
+        "workspace": {
+            "diagnostics": {"refreshSupport": true},
+            "didChangeWatchedFiles": {"dynamicRegistration": true},
+        },
+    });
     let mut client = connect(&env, &[], pulls);
+    let asked = client.message().unwrap();
+    assert_eq!(asked["method"], "client/registerCapability", "{asked}");
+    let registered = &asked["params"]["registrations"][0];
+    assert_eq!(registered["method"], "workspace/didChangeWatchedFiles", "{asked}");
+    assert_eq!(registered["registerOptions"]["watchers"][0]["globPattern"], "**/*.{py,pyi,pyw}", "{asked}");
     client.notify("workspace/didChangeWatchedFiles", change);
     let asked = client.message().unwrap();
     assert_eq!(asked["method"], "workspace/diagnostic/refresh", "{asked}");
+}
+
+/// A file may be open under more than one name. Which of two texts an answer is about would be a guess.
+#[test]
+fn a_file_that_is_open_under_two_names() {
+    let text = "def f(x: int) -> int:\n    return x\n\n\nf('')\n";
+    let env = TestEnv::ty(&Project::parse(&format!("//- /a.py\n{text}")));
+    let mut client = connect(&env, &[], json!({}));
+    let names = ["a.py", "%61.py"];
+    for name in names {
+        open(&mut client, &env, name, text);
+    }
+    let mut pushed = std::collections::BTreeSet::new();
+    while pushed.len() < 2 {
+        let message = client.message().unwrap();
+        assert_eq!(message["params"]["diagnostics"].as_array().map(Vec::len), Some(1), "{message}");
+        pushed.insert(message["params"]["uri"].as_str().unwrap().rsplit('/').next().unwrap().to_owned());
+    }
+    assert!(pushed.iter().eq(["%61.py", "a.py"]), "{pushed:?}");
+
+    let other = json!({"textDocument": {"uri": uri(&env, "%61.py"), "version": 2}, "contentChanges": [{"text": "\n"}]});
+    client.notify("textDocument/didChange", other);
+    for name in names {
+        let place =
+            json!({"textDocument": {"uri": uri(&env, name)}, "position": {"line": 4, "character": 0}});
+        let refused = client.request("textDocument/definition", place);
+        assert_eq!(refused["error"]["code"], -32803, "{refused}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains("a.py") && message.contains("%61.py"), "{message}");
+    }
+    client.notify("textDocument/didClose", json!({"textDocument": {"uri": uri(&env, "%61.py")}}));
+    let place = json!({"textDocument": {"uri": uri(&env, "a.py")}, "position": {"line": 4, "character": 0}});
+    let found = result(&mut client, "textDocument/definition", place);
+    assert_eq!(places(&found), ["a.py:1:5"]);
 }
 
 /// Nothing at a position is an answer; a position that is in no file is a mistake of the client.
