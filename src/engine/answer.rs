@@ -555,7 +555,10 @@ impl Engine {
     pub(super) async fn memo_put(&self, key: Option<MemoKey>, bundle: &Bundle) {
         let is_edit = bundle.request.as_ref().is_some_and(|request| request.cmd.edits());
         let is_answer = if is_edit { refactor::has_plan(bundle) } else { bundle.error.is_none() };
-        let Some(key) = key.filter(|_| is_answer) else { return };
+        // What became of a name may follow from commits, which are not among the inputs.
+        let resolved = bundle.resolution.as_ref().and_then(|resolution| resolution.resolved.as_ref());
+        let is_followed = resolved.is_some_and(|target| target.via.is_change());
+        let Some(key) = key.filter(|_| is_answer && !is_followed) else { return };
         let (shared, bundle) = (self.shared.clone(), bundle.clone());
         let keeping = in_background(move || {
             if let Some(memo) = &shared.memo {

@@ -342,12 +342,7 @@ fn resolve(
             let hint = "name a file of the workspace, or use the `at` of a location from this machine";
             return SelectorOutcome::Failed(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint));
         }
-        Some((_, Some(path))) => {
-            // A symbolic link to a file of the workspace is treated as that file: for the link, a server returns only
-            // the uses in it.
-            let real = files.canonical(&path);
-            Some(if paths.uri(&real).workspace_path().is_some() { real } else { path })
-        }
+        Some((_, path)) => path,
     };
     match locate(world, selector, path.as_ref()) {
         locate::LocateOutcome::Found(located)

@@ -95,6 +95,14 @@ pub enum Via {
     Merged,
 }
 
+impl Via {
+    /// Whether the target is not just where the selector says: what became of it was searched for.
+    #[must_use]
+    pub const fn is_change(self) -> bool {
+        !matches!(self, Self::Coordinates | Self::Name | Self::Ast | Self::Anchor | Self::Structure)
+    }
+}
+
 /// The scores behind the choice of a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -18,6 +18,10 @@ const MAX_COMMITS: usize = 4000;
 const MAX_BRANCHES: usize = 32;
 /// The most Python files that one commit may change for its changes to be searched.
 const MAX_CHANGED_FILES: usize = 2000;
+/// The most contents that are searched for a name.
+const MAX_CONTENTS: usize = 256;
+/// The most bytes of them.
+const MAX_CONTENT_BYTES: usize = 128 << 20;
 
 /// The commits from a revision to `HEAD`, along first parents where they lead to the revision.
 pub struct CommitPath<'r> {
@@ -120,6 +124,39 @@ impl States for CommitPath<'_> {
         found.sort_by(|a, b| a.path.cmp(&b.path));
         Some(found)
     }
+}
+
+/// The newest commit, from `HEAD` along first parents, in which one of some files has a content that `is_wanted`, and the number
+/// of that file. The paths are those in the repository.
+pub(super) fn last_with(
+    repository: &Repository,
+    paths: &[String],
+    mut is_wanted: impl FnMut(usize, Vec<u8>) -> bool,
+) -> Option<(Oid, usize)> {
+    let parts: Vec<Vec<&str>> = paths.iter().map(|path| path.split('/').collect()).collect();
+    let lookup = |parts| (PathLookup { repository, parts, trees: Vec::new(), blob: None }, None);
+    let mut lookups: Vec<(PathLookup<'_>, Option<Oid>)> = parts.iter().map(|parts| lookup(parts)).collect();
+    let mut commit = repository.head().ok()?.peel_to_commit().ok()?;
+    let (mut contents, mut bytes) = (0, 0);
+    for _ in 0..MAX_COMMITS {
+        for (at, (lookup, last)) in lookups.iter_mut().enumerate() {
+            let blob = lookup.blob_in(commit.tree_id());
+            if std::mem::replace(last, blob) == blob {
+                continue;
+            }
+            let Some(blob) = blob.and_then(|blob| find_blob(repository, blob)) else { continue };
+            contents += 1;
+            bytes += blob.size();
+            if is_wanted(at, blob.content().to_vec()) {
+                return Some((commit.id(), at));
+            }
+        }
+        if contents >= MAX_CONTENTS || bytes >= MAX_CONTENT_BYTES {
+            return None;
+        }
+        commit = commit.parent(0).ok()?;
+    }
+    None
 }
 
 /// Up to `limit` commits from `tip` along first parents, the last of which is `until` if it was reached.

@@ -293,7 +293,10 @@ pub fn read_bytes(path: &AbsPath) -> Result<Vec<u8>, ReadError> {
 }
 
 /// Refuses a source file that would take too much time or memory to analyze.
-fn check_limits(path: &AbsPath, bytes: &[u8]) -> Result<(), ReadError> {
+///
+/// # Errors
+/// Which limit it exceeds.
+pub fn check_limits(path: &AbsPath, bytes: &[u8]) -> Result<(), ReadError> {
     /// The length of the shortest line that begins a definition, `def f():`.
     const MIN_DEFINITION_BYTES: usize = 8;
     if bytes.len() > MAX_SOURCE_BYTES {

@@ -87,6 +87,20 @@ pub fn commit_id(root: &AbsPath, revision: &str) -> Result<String, HistoryError>
     })
 }
 
+/// The ID of the newest commit, among `HEAD` and its first parents, in which one of some files of the workspace at `root` has a
+/// content that `is_wanted`, and the number of that file. `None` if no commit has one, as far as the history is searched.
+#[must_use]
+pub fn last_with(
+    root: &AbsPath,
+    files: &[&WorkspacePath],
+    is_wanted: impl FnMut(usize, Vec<u8>) -> bool,
+) -> Option<(String, usize)> {
+    let (repository, prefix) = repository_around(root).ok()?;
+    let paths: Vec<String> = files.iter().map(|file| format!("{prefix}{file}")).collect();
+    let (commit, at) = super::commits::last_with(&repository, &paths, is_wanted)?;
+    Some((commit.to_string(), at))
+}
+
 /// Visits up to `limit` recent revisions: `HEAD`, then its first parents. `visit` gets the name of each revision and
 /// the Python files of the workspace at `root` with their digests, as in a snapshot. It returns whether to go on.
 pub fn visit_recent(

@@ -36,7 +36,7 @@ fn commit(env: &TestEnv, files: &[(&str, Option<&str>)]) -> String {
 
 /// A function that one commit renamed, the next rewrote, and the last moved. Returns the commits.
 fn renamed_rewritten_and_moved() -> (TestEnv, Vec<String>) {
-    let env = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
+    let env = TestEnv::ty(&Project::parse("\n//- /setup.py\n"));
     git(&env, &["init", "-q"]);
     let with = |function: &str| format!("{function}\n\ndef read{OTHER}");
     let commits = vec![
@@ -135,6 +135,73 @@ fn a_reused_name_is_not_certified() {
             output.bundle()["resolution"]["disambiguation"][0]["reason"].as_str().unwrap().to_owned();
         assert!(reason.contains(&removed[..10]), "{selector}: {reason}");
     }
+}
+
+/// A name without a revision that the files do not have any more is followed from the last commit that has it.
+#[test]
+fn a_name_that_is_gone_is_followed_from_its_last_commit() {
+    let (env, commits) = renamed_rewritten_and_moved();
+    let selectors = ["a.price", "py://a#price", "ast://[module=a]/[def=price]", "a.py::price"];
+    for selector in selectors {
+        let bundle = locate(&env, selector).answer();
+        let resolved = &bundle["resolution"]["resolved"];
+        assert!(resolved["at"].as_str().unwrap().starts_with("b.py@"), "{selector}: {resolved}");
+        assert_eq!((&resolved["via"], &resolved["certified"]), (&"renamed".into(), &false.into()));
+        assert_eq!(resolved["relocation"]["via"], "history", "{selector}");
+        let reason = resolved["relocation"]["reason"].as_str().unwrap();
+        assert!(reason.contains(&commits[0][..10]) && reason.contains("cost"), "{selector}: {reason}");
+        let alone = env.lanser(["locate", selector, "--json", "--no-cache"]).bundle();
+        assert_eq!(alone["bundleId"], bundle["bundleId"], "{selector}");
+    }
+    // It is no name that one would edit without a look.
+    let refused = env.lanser(["rename", "a.price", "worth"]);
+    assert_eq!(refused.code, Some(78), "{refused}");
+    assert!(refused.stderr.contains("the selector may mean another place"), "{refused}");
+    let recorded = env.lanser(["locate", "a.price", "--json", "--trace-file", "trace.jsonl"]).answer();
+    // What is not committed counts, too.
+    env.write("b.py", format!("def fee{REWRITTEN}"));
+    let resolved = locate(&env, "b.cost").answer()["resolution"]["resolved"].clone();
+    assert_eq!(resolved["at"], "b.py@L1:C5", "{resolved}");
+    // A name that nothing ever had, and one that a commit removed.
+    let unknown = locate(&env, "a.prize");
+    unknown.error(3, "E/NOT_FOUND");
+    assert!(!unknown.stdout.contains("commit"), "{unknown}");
+    let removed = commit(&env, &[("a.py", Some("import os\n"))]);
+    let gone = locate(&env, "py://a#read");
+    gone.error(3, "E/NOT_FOUND");
+    assert!(gone.stdout.contains(&removed[..10]), "{gone}");
+
+    std::fs::remove_dir_all(env.file(".git")).unwrap();
+    let replayed = env.lanser(["trace", "replay", "trace.jsonl", "--verify"]);
+    assert_eq!(replayed.code, Some(0), "{replayed}: {recorded}");
+}
+
+/// The commits are not among what a cached answer depends on.
+#[test]
+fn what_the_history_says_is_not_cached() {
+    let (env, _) = renamed_rewritten_and_moved();
+    let answer = || env.lanser(["refs", "a.price", "--json"]);
+    assert_eq!(answer().answer()["resolution"]["resolved"]["via"], "renamed");
+    git(&env, &["checkout", "-q", "--orphan", "new"]);
+    git(&env, &["commit", "-qm", "all"]);
+    answer().error(3, "E/NOT_FOUND");
+}
+
+#[test]
+fn a_file_that_was_where_a_link_is_now() {
+    let env = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
+    git(&env, &["init", "-q"]);
+    let old = commit(&env, &[("old/a.py", Some(&format!("def price{BODY}")))]);
+    git(&env, &["mv", "old", "new"]);
+    std::os::unix::fs::symlink("new", env.file("old")).unwrap();
+    commit(&env, &[]);
+    for selector in ["old/a.py@L1:C5", "old/a.py::price", "py://old.a#price"] {
+        let bundle = locate(&env, &format!("{selector}?v=git:{old}")).answer();
+        assert_eq!(bundle["resolution"]["resolved"]["at"], "new/a.py@L1:C5", "{selector}");
+    }
+    let linked = commit(&env, &[("new/a.py", Some(&format!("import os\ndef price{BODY}")))]);
+    let bundle = locate(&env, &format!("old/a.py@L2:C5?v=git:{linked}")).answer();
+    assert_eq!(bundle["resolution"]["resolved"]["at"], "new/a.py@L2:C5");
 }
 
 #[test]

@@ -100,6 +100,24 @@ fn diagnostics_skip_unreadable_files() {
     assert_eq!(found["files_checked"], 14, "{found}");
 }
 
+/// A server returns only the uses in a link if it is asked about the link.
+#[test]
+fn names_of_a_module_behind_a_link_are_those_of_the_file() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "//- /real/__init__.py\n//- /real/a.py\ndef f(x):\n    return x\n\n\nf(1)\n//- /use.py\nfrom real.a import f\n\nf(2)\n",
+        ));
+        std::os::unix::fs::symlink("real", env.file("linked")).unwrap();
+        let of_file = env.lanser(["refs", "real.a.f", "--json"]).answer()["facts"].clone();
+        assert_eq!(of_file["completeness"]["status"], "complete", "{of_file}");
+        for selector in ["linked.a.f", "py://linked.a#f", "linked/a.py::f", "linked/a.py:1:5"] {
+            let bundle = env.lanser(["refs", selector, "--json"]).answer();
+            assert_eq!(bundle["facts"], of_file, "{selector}");
+            assert_eq!(bundle["resolution"]["resolved"]["qualname"], "real.a:f", "{selector}");
+        }
+    }
+}
+
 #[test]
 fn outlines_skip_unreadable_files() {
     let env = unusual();

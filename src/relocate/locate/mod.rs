@@ -5,6 +5,7 @@
 //! ([`snippet`]), a structure. A line and a column are no evidence; they are taken as they are.
 
 mod history;
+mod last_seen;
 mod named;
 mod past;
 mod plain_name;
@@ -24,7 +25,7 @@ use crate::python::not_found::{NotFound, NotFoundReason};
 use crate::python::outline::{DefinitionKind, Outline, Span};
 use crate::python::symbol::{self, ResolveOutcome, ResolvedTarget};
 use crate::python::{line, position};
-use crate::selector::{AstSpec, Construct, PositionSpec, Role};
+use crate::selector::{AstSpec, Construct, ModuleName, PositionSpec, Role};
 use crate::tape::Tape;
 use crate::text::ColumnUnit;
 use crate::workspace::content_store::ContentStore;
@@ -76,6 +77,14 @@ impl ResolveContext<'_> {
     /// The path of a file relative to the workspace.
     fn relative(&self, path: &AbsPath) -> Option<crate::path::WorkspacePath> {
         path.strip_prefix(self.snapshot.root()).and_then(crate::path::WorkspacePath::new)
+    }
+
+    /// The file itself where a path leads to a file of the workspace through symbolic links: for the link, a server returns only
+    /// the uses in it.
+    fn real(&self, path: &AbsPath) -> AbsPath {
+        Some(self.files.canonical(path))
+            .filter(|real| self.relative(real).is_some())
+            .unwrap_or_else(|| path.clone())
     }
 }
 
@@ -205,9 +214,13 @@ pub enum LocateOutcome {
 pub fn locate(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -> LocateOutcome {
     let answer = match selector.doc_version() {
         Some(version) => past::locate(cx, selector, path, version),
-        None => locate_current(cx, selector, path),
+        None => {
+            let path = path.map(|path| cx.real(path));
+            let now = locate_current(cx, selector, path.as_ref());
+            last_seen::by_last_commit(cx, selector, path.as_ref(), now)
+        }
     };
-    match answer {
+    match in_real_files(cx, answer) {
         // A single target below the threshold is reported as ambiguous: the caller has to confirm it. Where the history was
         // followed, each step was accepted by that threshold, and the score is a product.
         LocateOutcome::Found(located)
@@ -216,6 +229,32 @@ pub fn locate(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option<&Ab
                     < if located.evidence.followed_history { MIN_TRAIL_CONFIDENCE } else { THRESHOLD } =>
         {
             LocateOutcome::Ambiguous(vec![*located].into())
+        }
+        answer => answer,
+    }
+}
+
+/// The same targets in the files themselves, where symbolic links led to them.
+fn in_real_files(cx: &ResolveContext<'_>, answer: LocateOutcome) -> LocateOutcome {
+    let in_file = |mut located: LocatedTarget| {
+        let target = &mut located.target;
+        let path = cx.real(&target.document.path);
+        if path != target.document.path
+            && let Ok(document) = cx.files.read(&path)
+        {
+            let module = cx.roots.name_of(&path).and_then(|name| ModuleName::new(&name));
+            if let (Some(name), Some(module)) = (&mut target.qualname, module) {
+                name.module = module;
+            }
+            target.document = document;
+        }
+        located
+    };
+    match answer {
+        LocateOutcome::Found(located) => LocateOutcome::Found(Box::new(in_file(*located))),
+        LocateOutcome::Ambiguous(several) => {
+            let places = several.places.into_iter().map(in_file).collect();
+            LocateOutcome::Ambiguous(Ambiguous { places, ..several })
         }
         answer => answer,
     }

@@ -24,7 +24,7 @@ use crate::selector::{
 };
 use crate::tape::IoKind;
 use crate::text::ColumnUnit;
-use crate::workspace::files::{Document, FileKind, Files, ReadError};
+use crate::workspace::files::{Document, FileKind, Files, ReadError, check_limits};
 use crate::workspace::history::RevisionFiles;
 
 /// An old state of the files: all files at a revision, or one file with another content.
@@ -55,7 +55,11 @@ impl Files for OldFiles<'_> {
         match self
             .in_past(path, |past, relative| WorkspacePath::new(relative).and_then(|path| past.read(&path)))
         {
-            Some(bytes) => Ok(Arc::new(Document::new(path.clone(), bytes.ok_or_else(missing)?))),
+            Some(bytes) => {
+                let bytes = bytes.ok_or_else(missing)?;
+                check_limits(path, &bytes)?;
+                Ok(Arc::new(Document::new(path.clone(), bytes)))
+            }
             None => self.now.read(path),
         }
     }
@@ -130,6 +134,13 @@ pub(super) fn locate(
             })
             .map(Mutex::new),
     };
+    // A file may have been where a link is now, or the other way around.
+    let real = path.map(|path| cx.real(path));
+    let had = |past: &Mutex<RevisionFiles>| {
+        let past = past.lock().unwrap_or_else(PoisonError::into_inner);
+        path.and_then(|path| cx.relative(path)).is_some_and(|path| past.read(&path).is_some())
+    };
+    let path = if past.as_ref().is_some_and(had) { path } else { real.as_ref() };
     match old_targets(cx, selector, path, version, past.as_ref()) {
         Ok(olds) => {
             let mut answers: Vec<LocateOutcome> =

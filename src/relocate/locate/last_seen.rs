@@ -1,0 +1,191 @@
+//! Names that are not where the selector says: the last commit that has them, and what became of them since.
+
+use super::history::short;
+use super::{LocateOutcome, LocatedTarget, ResolveContext, ResolvedVia, past};
+use crate::path::{AbsPath, WorkspacePath};
+use crate::python::not_found::{NotFound, NotFoundReason};
+use crate::relocate::THRESHOLD;
+use crate::relocate::index::entries;
+use crate::selector::doc_version::Revision;
+use crate::selector::{AstSpec, Construct, DocVersion, ModuleName, NameSpec, PositionSpec, QualName};
+use crate::tape::IoKind;
+use crate::text::decode_source;
+use crate::workspace::files::check_limits;
+use crate::workspace::history::last_with;
+
+/// A reason that the history gives has this confidence at most: the selector says nothing about a revision.
+const MAX_SCORE: f64 = 0.95;
+
+/// The most bytes of earlier contents that are parsed.
+const MAX_PARSED_BYTES: usize = 24 << 20;
+
+/// A definition that a selector may mean: the names, and the files that may have had them.
+struct Missing {
+    selector: PositionSpec,
+    names: Vec<String>,
+    files: Vec<WorkspacePath>,
+}
+
+/// Locates a name that the current files do not have, by the last commit that has it. `now` is what the current files alone
+/// show: nothing, or a guess.
+pub(super) fn by_last_commit(
+    cx: &ResolveContext<'_>,
+    selector: &PositionSpec,
+    path: Option<&AbsPath>,
+    now: LocateOutcome,
+) -> LocateOutcome {
+    if !is_open(&now) {
+        return now;
+    }
+    let missing = missing(cx, selector, path);
+    let Some((commit, which)) = last_commit(cx, &missing) else { return now };
+    let (Some(revision), Some(missing)) = (Revision::new(&commit), missing.into_iter().nth(which)) else {
+        return now;
+    };
+    let version = DocVersion::Git(revision);
+    let mut selector = missing.selector;
+    selector.set_doc_version(Some(version.clone()));
+    let seen = format!("{} was in {}", missing.names.join("."), short(&commit));
+    let doubtful = |mut located: LocatedTarget| {
+        let evidence = &mut located.evidence;
+        evidence.certified = false;
+        evidence.followed_history = true;
+        evidence.score = evidence.score.min(MAX_SCORE);
+        evidence.reason = format!("{seen}; {}", evidence.reason);
+        located
+    };
+    match past::locate(cx, &selector, path, &version) {
+        // Below the threshold for two states, which is not that for a product of steps.
+        LocateOutcome::Found(located)
+            if !located.evidence.followed_history && located.evidence.score < THRESHOLD =>
+        {
+            LocateOutcome::Ambiguous(vec![doubtful(*located)].into())
+        }
+        LocateOutcome::Found(located) => LocateOutcome::Found(Box::new(doubtful(*located))),
+        LocateOutcome::Ambiguous(mut several) => {
+            several.places = several.places.into_iter().map(doubtful).collect();
+            LocateOutcome::Ambiguous(several)
+        }
+        LocateOutcome::NotFound(gone) => {
+            let suggestions = match now {
+                LocateOutcome::NotFound(near) => near.suggestions,
+                _ => gone.suggestions,
+            };
+            let reason = NotFoundReason::Other { reason: format!("{seen}; {}", gone.reason) };
+            LocateOutcome::NotFound(NotFound { reason, suggestions })
+        }
+        LocateOutcome::Skew(_) => now,
+    }
+}
+
+/// Whether the current files do not decide: they have nothing, or only something elsewhere.
+fn is_open(now: &LocateOutcome) -> bool {
+    let is_guess = |located: &LocatedTarget| matches!(located.evidence.via, ResolvedVia::Since(_));
+    match now {
+        LocateOutcome::Found(located) => is_guess(located),
+        LocateOutcome::Ambiguous(several) => several.places.iter().all(is_guess),
+        LocateOutcome::NotFound(near) => matches!(
+            near.reason,
+            NotFoundReason::Module { .. }
+                | NotFoundReason::Name { .. }
+                | NotFoundReason::Local { .. }
+                | NotFoundReason::Unqualified
+                | NotFoundReason::Other { .. }
+                | NotFoundReason::Unreadable(_)
+        ),
+        LocateOutcome::Skew(_) => false,
+    }
+}
+
+fn missing(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -> Vec<Missing> {
+    match selector {
+        PositionSpec::Symbol(spec) => {
+            let files = files_of(cx, spec.qualname.module.as_str());
+            vec![Missing { selector: selector.clone(), names: spec.qualname.names().to_vec(), files }]
+        }
+        PositionSpec::Name(spec) => match path {
+            Some(path) => {
+                let files = cx.relative(path).into_iter().collect();
+                vec![Missing { selector: selector.clone(), names: spec.name.names().to_vec(), files }]
+            }
+            None => splits(cx, spec),
+        },
+        PositionSpec::Ast(spec) => of_steps(cx, spec).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The ways to read dotted names: a module, and names inside it.
+fn splits(cx: &ResolveContext<'_>, spec: &NameSpec) -> Vec<Missing> {
+    let all = spec.name.names();
+    let split = |at: usize| {
+        let (module, names) = all.split_at(at);
+        let files = files_of(cx, &module.join("."));
+        let qualname = QualName::new(ModuleName::new(&module.join("."))?, names.to_vec())?;
+        let selector = PositionSpec::Symbol(spec.qualified(qualname));
+        Some(Missing { selector, names: names.to_vec(), files })
+    };
+    (1..all.len()).rev().filter_map(split).collect()
+}
+
+/// The definition that the steps of an AST path name, if they name one.
+fn of_steps(cx: &ResolveContext<'_>, spec: &AstSpec) -> Option<Missing> {
+    let (first, steps) = spec.path.split_first()?;
+    let module = first.name().filter(|_| first.construct == Construct::Module)?;
+    let is_scope = |construct| matches!(construct, Construct::Class | Construct::Def);
+    let scopes = steps.iter().filter(|step| is_scope(step.construct));
+    let names: Vec<String> = scopes.filter_map(|step| step.name().map(str::to_owned)).collect();
+    let is_path = crate::path::is_python(module);
+    let files = if is_path { WorkspacePath::new(module).into_iter().collect() } else { files_of(cx, module) };
+    (!names.is_empty()).then(|| Missing { selector: PositionSpec::Ast(spec.clone()), names, files })
+}
+
+/// The files of the workspace that a module has, or may have had.
+fn files_of(cx: &ResolveContext<'_>, module: &str) -> Vec<WorkspacePath> {
+    let stem = module.replace('.', "/");
+    let now = cx.roots.find(cx.files, module).into_iter().flat_map(|module| [module.source, module.stub]);
+    let mut files: Vec<WorkspacePath> = now.flatten().filter_map(|file| cx.relative(&file)).collect();
+    let roots =
+        cx.roots.all_roots().filter(|root| cx.relative(root).is_some() || *root == cx.snapshot.root());
+    for root in roots {
+        let names = [format!("{stem}.py"), format!("{stem}/__init__.py")];
+        for file in names.iter().filter_map(|name| cx.relative(&root.join(name))) {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+    }
+    files
+}
+
+/// The newest commit in which a file defines what is missing, and which of `missing` that is.
+fn last_commit(cx: &ResolveContext<'_>, missing: &[Missing]) -> Option<(String, usize)> {
+    let wanted: Vec<(&WorkspacePath, usize)> = (0..)
+        .zip(missing)
+        .flat_map(|(which, missing)| missing.files.iter().map(move |file| (file, which)))
+        .collect();
+    let mut parsed = 0;
+    let mut defines = |at: usize, bytes: Vec<u8>| {
+        let (path, which) = wanted[at];
+        let names = &missing[which].names;
+        if parsed > MAX_PARSED_BYTES || check_limits(&cx.snapshot.absolute(path), &bytes).is_err() {
+            return false;
+        }
+        let text = decode_source(bytes).text;
+        let has_last = names.last().is_some_and(|last| text.contains(last.as_str()));
+        let chain = names.join(".");
+        parsed += if has_last { text.len() } else { 0 };
+        has_last && entries(&text).iter().any(|entry| entry.chain == chain)
+    };
+    let find = || {
+        let files: Vec<&WorkspacePath> = wanted.iter().map(|(file, _)| *file).collect();
+        let (commit, at) = last_with(cx.snapshot.root(), &files, &mut defines)?;
+        Some((commit, wanted[at].1))
+    };
+    let names: Vec<(&WorkspacePath, &Vec<String>)> =
+        wanted.iter().map(|(file, which)| (*file, &missing[*which].names)).collect();
+    if names.is_empty() {
+        return None;
+    }
+    cx.tape.query(IoKind::History, &("last", names), find, || None)
+}
