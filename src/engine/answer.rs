@@ -557,7 +557,7 @@ impl Engine {
         let is_answer = if is_edit { refactor::has_plan(bundle) } else { bundle.error.is_none() };
         // What became of a name may follow from commits, which are not among the inputs.
         let resolved = bundle.resolution.as_ref().and_then(|resolution| resolution.resolved.as_ref());
-        let is_followed = resolved.is_some_and(|target| target.via.is_change());
+        let is_followed = resolved.is_some_and(|target| !target.certified && target.via.is_searched());
         let Some(key) = key.filter(|_| is_answer && !is_followed) else { return };
         let (shared, bundle) = (self.shared.clone(), bundle.clone());
         let keeping = in_background(move || {

@@ -96,10 +96,10 @@ pub enum Via {
 }
 
 impl Via {
-    /// Whether the target is not just where the selector says: what became of it was searched for.
+    /// Whether the target may not be just where the selector says: where it is was searched for.
     #[must_use]
-    pub const fn is_change(self) -> bool {
-        !matches!(self, Self::Coordinates | Self::Name | Self::Ast | Self::Anchor | Self::Structure)
+    pub const fn is_searched(self) -> bool {
+        !matches!(self, Self::Coordinates | Self::Name | Self::Ast | Self::Structure)
     }
 }
 

@@ -176,6 +176,42 @@ fn a_name_that_is_gone_is_followed_from_its_last_commit() {
     assert_eq!(replayed.code, Some(0), "{replayed}: {recorded}");
 }
 
+/// So is a snippet whose context is gone. Where it occurs elsewhere, that is not what was meant.
+#[test]
+fn a_snippet_that_is_gone_is_followed_from_its_last_commit() {
+    let env = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
+    git(&env, &["init", "-q"]);
+    let with = |function: &str| format!("{function}\n\ndef read{OTHER}");
+    let old = commit(&env, &[("a.py", Some(&with(&format!("def price{BODY}"))))]);
+    let made = env.lanser(["locate", "a.py:1:5", "--as", "anchor"]);
+    let line = env.lanser(["locate", "a.py:2:5", "--as", "anchor"]);
+    let alone = |output: &Output| {
+        let text = output.stdout.trim();
+        text.split(['?', '&']).filter(|part| !part.starts_with("v=")).enumerate().fold(
+            String::new(),
+            |all, (at, part)| {
+                let between = ["", "?", "&"][at.min(2)];
+                all + between + part
+            },
+        )
+    };
+    let (header, statement) = (alone(&made), alone(&line));
+    assert!(header.starts_with("anchor://a.py#") && !header.contains("v="), "{header}");
+    // The statement is there twice now, and the header under another name in another file.
+    let now = format!("import os\n\n\ndef cost{BODY}\n\ndef other():\n    total = 0\n    return total\n");
+    commit(&env, &[("a.py", Some(&format!("def read{OTHER}"))), ("b.py", Some(&now))]);
+    for (selector, at) in [(&header, "b.py@R(4,"), (&statement, "b.py@R(5,5")] {
+        let bundle = locate(&env, selector).answer();
+        let resolved = &bundle["resolution"]["resolved"];
+        assert!(resolved["at"].as_str().unwrap().starts_with(at), "{selector}: {resolved}");
+        assert_eq!(
+            (&resolved["certified"], &resolved["relocation"]["via"]),
+            (&false.into(), &"history".into())
+        );
+        assert!(resolved["relocation"]["reason"].as_str().unwrap().contains(&old[..10]), "{resolved}");
+    }
+}
+
 /// The commits are not among what a cached answer depends on.
 #[test]
 fn what_the_history_says_is_not_cached() {

@@ -1,13 +1,18 @@
-//! Names that are not where the selector says: the last commit that has them, and what became of them since.
+//! Names and snippets that are not where the selector says: the last commit that has them, and what became of them since.
+
+use std::fmt;
 
 use super::history::short;
 use super::{LocateOutcome, LocatedTarget, ResolveContext, ResolvedVia, past};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::python::not_found::{NotFound, NotFoundReason};
+use crate::python::outline::Span;
 use crate::relocate::THRESHOLD;
 use crate::relocate::index::entries;
 use crate::selector::doc_version::Revision;
-use crate::selector::{AstSpec, Construct, DocVersion, ModuleName, NameSpec, PositionSpec, QualName};
+use crate::selector::{
+    AnchorSpec, AstSpec, Construct, ContextHash, DocVersion, ModuleName, NameSpec, PositionSpec, QualName,
+};
 use crate::tape::IoKind;
 use crate::text::decode_source;
 use crate::workspace::files::check_limits;
@@ -19,14 +24,53 @@ const MAX_SCORE: f64 = 0.95;
 /// The most bytes of earlier contents that are parsed.
 const MAX_PARSED_BYTES: usize = 24 << 20;
 
-/// A definition that a selector may mean: the names, and the files that may have had them.
+/// A target that a selector may mean, and the files that may have had it.
 struct Missing {
     selector: PositionSpec,
-    names: Vec<String>,
+    sought: Sought,
     files: Vec<WorkspacePath>,
 }
 
-/// Locates a name that the current files do not have, by the last commit that has it. `now` is what the current files alone
+/// What to search earlier contents for.
+enum Sought {
+    /// A definition, by its chain of names.
+    Chain(Vec<String>),
+    Snippet(AnchorSpec),
+}
+
+impl Sought {
+    /// Whether a text can have it, before it is parsed.
+    fn may_be_in(&self, text: &str) -> bool {
+        match self {
+            Self::Chain(names) => names.last().is_some_and(|last| text.contains(last.as_str())),
+            Self::Snippet(spec) => !spec.snippet.is_empty(),
+        }
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        match self {
+            Self::Chain(names) => {
+                let chain = names.join(".");
+                entries(text).iter().any(|entry| entry.chain == chain)
+            }
+            Self::Snippet(spec) => match spec.hash {
+                Some(_) => past::snippet_spans(text, spec).iter().any(|span| has_context(text, span, spec)),
+                None => past::snippet_spans(text, spec).len() == 1,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Sought {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chain(names) => f.write_str(&names.join(".")),
+            Self::Snippet(_) => f.write_str("the snippet"),
+        }
+    }
+}
+
+/// Locates what the current files do not have, by the last commit that has it. `now` is what the current files alone
 /// show: nothing, or a guess.
 pub(super) fn by_last_commit(
     cx: &ResolveContext<'_>,
@@ -45,7 +89,7 @@ pub(super) fn by_last_commit(
     let version = DocVersion::Git(revision);
     let mut selector = missing.selector;
     selector.set_doc_version(Some(version.clone()));
-    let seen = format!("{} was in {}", missing.names.join("."), short(&commit));
+    let seen = format!("{} was in {}", missing.sought, short(&commit));
     let doubtful = |mut located: LocatedTarget| {
         let evidence = &mut located.evidence;
         evidence.certified = false;
@@ -80,7 +124,12 @@ pub(super) fn by_last_commit(
 
 /// Whether the current files do not decide: they have nothing, or only something elsewhere.
 fn is_open(now: &LocateOutcome) -> bool {
-    let is_guess = |located: &LocatedTarget| matches!(located.evidence.via, ResolvedVia::Since(_));
+    let is_guess = |located: &LocatedTarget| match located.evidence.via {
+        ResolvedVia::Since(_) => true,
+        // In another context.
+        ResolvedVia::Snippet => located.evidence.features.is_some_and(|features| features.proximity == 0.0),
+        _ => false,
+    };
     match now {
         LocateOutcome::Found(located) => is_guess(located),
         LocateOutcome::Ambiguous(several) => several.places.iter().all(is_guess),
@@ -101,16 +150,28 @@ fn missing(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option<&AbsPa
     match selector {
         PositionSpec::Symbol(spec) => {
             let files = files_of(cx, spec.qualname.module.as_str());
-            vec![Missing { selector: selector.clone(), names: spec.qualname.names().to_vec(), files }]
+            vec![Missing {
+                selector: selector.clone(),
+                sought: Sought::Chain(spec.qualname.names().to_vec()),
+                files,
+            }]
         }
         PositionSpec::Name(spec) => match path {
             Some(path) => {
                 let files = cx.relative(path).into_iter().collect();
-                vec![Missing { selector: selector.clone(), names: spec.name.names().to_vec(), files }]
+                vec![Missing {
+                    selector: selector.clone(),
+                    sought: Sought::Chain(spec.name.names().to_vec()),
+                    files,
+                }]
             }
             None => splits(cx, spec),
         },
         PositionSpec::Ast(spec) => of_steps(cx, spec).into_iter().collect(),
+        PositionSpec::Anchor(spec) => {
+            let files = path.and_then(|path| cx.relative(path)).into_iter().collect();
+            vec![Missing { selector: selector.clone(), sought: Sought::Snippet(spec.clone()), files }]
+        }
         _ => Vec::new(),
     }
 }
@@ -123,7 +184,7 @@ fn splits(cx: &ResolveContext<'_>, spec: &NameSpec) -> Vec<Missing> {
         let files = files_of(cx, &module.join("."));
         let qualname = QualName::new(ModuleName::new(&module.join("."))?, names.to_vec())?;
         let selector = PositionSpec::Symbol(spec.qualified(qualname));
-        Some(Missing { selector, names: names.to_vec(), files })
+        Some(Missing { selector, sought: Sought::Chain(names.to_vec()), files })
     };
     (1..all.len()).rev().filter_map(split).collect()
 }
@@ -137,7 +198,8 @@ fn of_steps(cx: &ResolveContext<'_>, spec: &AstSpec) -> Option<Missing> {
     let names: Vec<String> = scopes.filter_map(|step| step.name().map(str::to_owned)).collect();
     let is_path = crate::path::is_python(module);
     let files = if is_path { WorkspacePath::new(module).into_iter().collect() } else { files_of(cx, module) };
-    (!names.is_empty()).then(|| Missing { selector: PositionSpec::Ast(spec.clone()), names, files })
+    let selector = PositionSpec::Ast(spec.clone());
+    (!names.is_empty()).then_some(Missing { selector, sought: Sought::Chain(names), files })
 }
 
 /// The files of the workspace that a module has, or may have had.
@@ -167,25 +229,27 @@ fn last_commit(cx: &ResolveContext<'_>, missing: &[Missing]) -> Option<(String, 
     let mut parsed = 0;
     let mut defines = |at: usize, bytes: Vec<u8>| {
         let (path, which) = wanted[at];
-        let names = &missing[which].names;
         if parsed > MAX_PARSED_BYTES || check_limits(&cx.snapshot.absolute(path), &bytes).is_err() {
             return false;
         }
-        let text = decode_source(bytes).text;
-        let has_last = names.last().is_some_and(|last| text.contains(last.as_str()));
-        let chain = names.join(".");
-        parsed += if has_last { text.len() } else { 0 };
-        has_last && entries(&text).iter().any(|entry| entry.chain == chain)
+        let (sought, text) = (&missing[which].sought, decode_source(bytes).text);
+        let may_be = sought.may_be_in(&text);
+        parsed += if may_be { text.len() } else { 0 };
+        may_be && sought.is_in(&text)
     };
     let find = || {
         let files: Vec<&WorkspacePath> = wanted.iter().map(|(file, _)| *file).collect();
         let (commit, at) = last_with(cx.snapshot.root(), &files, &mut defines)?;
         Some((commit, wanted[at].1))
     };
-    let names: Vec<(&WorkspacePath, &Vec<String>)> =
-        wanted.iter().map(|(file, which)| (*file, &missing[*which].names)).collect();
-    if names.is_empty() {
+    if wanted.is_empty() {
         return None;
     }
-    cx.tape.query(IoKind::History, &("last", names), find, || None)
+    let selectors: Vec<String> = missing.iter().map(|missing| missing.selector.to_string()).collect();
+    cx.tape.query(IoKind::History, &("last", selectors), find, || None)
+}
+
+/// Whether an occurrence of a snippet has the context that the selector describes.
+fn has_context(text: &str, span: &Span, spec: &AnchorSpec) -> bool {
+    spec.hash.is_some() && ContextHash::of(text, span.clone(), spec.ctx) == spec.hash
 }
