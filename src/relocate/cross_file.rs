@@ -244,7 +244,8 @@ impl CrossFileSearch<'_, '_> {
         let change = if same { TargetChange::Moved } else { TargetChange::Renamed };
         let reason = format!("{before} may be {now} now");
         let mut span = structure.name_span(&structure.defs[new as usize]);
-        if self.span.start > self.old.structure.header_span(&self.old.structure.defs[owner as usize]).end {
+        // A parameter is not the function.
+        if self.span.start >= self.old.structure.name_span(&self.old.structure.defs[owner as usize]).end {
             let one = DefinitionPairs::of_one(pairs.old, pairs.new, (owner, new, features));
             let MapOutcome::Found(mapped) = SpanMapper::new(&one).map(self.span) else { return None };
             features.token_jaccard = features.token_jaccard.min(mapped.kept);

@@ -1,6 +1,6 @@
 //! Maps a span of the old text to the new one, after the definitions of both were matched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::align::{Alignment, LineMatch, align, align_tokens, is_unambiguous};
 use super::lex::TokenKind;
@@ -102,23 +102,37 @@ impl<'p, 's, 't> SpanMapper<'p, 's, 't> {
         self.alignments.insert(owner, alignment);
     }
 
-    /// Aligns the lines of variables that kept their name, whatever value is assigned.
+    /// Aligns the lines of variables that kept their name, whatever value is assigned. The value may be that of another one now.
     fn pin_variables(&self, owner: Option<u32>, new_owner: Option<u32>, alignment: &mut Alignment) {
-        let taken: std::collections::BTreeSet<u32> =
-            alignment.lines.values().map(|(line, _)| *line).collect();
-        for (def, link) in self.old_structure().defs.iter().zip(&self.pairs.links) {
-            let Some(link) = link else { continue };
-            let new = &self.new_structure().defs[link.new as usize];
-            let here = self.old_structure().owner[def.header as usize] == owner
-                && self.new_structure().owner[new.header as usize] == new_owner;
-            if !is_compound(def.kind)
-                && !is_compound(new.kind)
-                && here
-                && !alignment.lines.contains_key(&def.header)
-                && !taken.contains(&new.header)
-            {
-                alignment.lines.insert(def.header, (new.header, LineMatch::Edited(0.5)));
+        let (old, new) = (self.old_structure(), self.new_structure());
+        let kept = old.defs.iter().zip(&self.pairs.links).filter_map(|(def, link)| {
+            let now = &new.defs[link.as_ref()?.new as usize];
+            let here = old.owner[def.header as usize] == owner && new.owner[now.header as usize] == new_owner;
+            let is_kept = !is_compound(def.kind) && !is_compound(now.kind) && old.name(def) == new.name(now);
+            (here && is_kept).then_some((def.header, now.header))
+        });
+        let kept: BTreeSet<(u32, u32)> = kept.collect();
+        let mut origins: BTreeMap<u32, u32> =
+            alignment.lines.iter().map(|(old, (new, _))| (*new, *old)).collect();
+        // A line with several variables, and a variable that is assigned again, may be aligned well already.
+        let is_settled = |alignment: &Alignment, line: u32| {
+            alignment
+                .lines
+                .get(&line)
+                .is_some_and(|&(new, is)| !matches!(is, LineMatch::Edited(_)) || kept.contains(&(line, new)))
+        };
+        for &(was, is) in &kept {
+            let holder = origins.get(&is).copied();
+            if is_settled(alignment, was) || holder.is_some_and(|line| is_settled(alignment, line)) {
+                continue;
             }
+            if let Some(line) = holder {
+                alignment.lines.remove(&line);
+            }
+            if let Some((before, _)) = alignment.lines.insert(was, (is, LineMatch::Edited(0.5))) {
+                origins.remove(&before);
+            }
+            origins.insert(is, was);
         }
     }
 

@@ -164,6 +164,24 @@ fn a_statement_of_a_merged_function_is_found_in_the_other() {
 }
 
 #[test]
+fn a_parameter_of_a_merged_function_is_no_function() {
+    let body = "    stream = open_it(path, mode)\n    while stream.has_more(mode):\n        yield stream.read(1, mode)\n    stream.close(path, mode)\n";
+    let old =
+        format!("def each(path, «mode»):\n{body}\ndef all(path, mode):\n    return list(each(path, mode))\n");
+    let new = format!("def all(path, mode):\n    found = []\n{body}    return found\n");
+    assert_eq!(at(&old, &new), "1 mode Merged");
+}
+
+#[test]
+fn a_variable_that_kept_its_name_is_not_the_one_with_its_value() {
+    let new = "class C(enum.Enum):\n    BLUE = 1\n    GREEN = 2\n";
+    assert_eq!(at("class C(enum.Enum):\n    RED = 1\n    «BLUE» = 2\n", new), "2 BLUE Shifted");
+    assert_eq!(at("class C(enum.Enum):\n    «RED» = 1\n    BLUE = 2\n", new), "gone");
+    assert_eq!(at("«A» = 1\nB = 2\n", "B = 1\nC = 2\n"), "gone");
+    assert_eq!(at("A = 1\n«B» = 2\n", "B = 1\nC = 2\n"), "1 B Shifted");
+}
+
+#[test]
 fn a_name_and_a_body_that_went_to_different_definitions_are_ambiguous() {
     let long = "(a, b, c):\n    x = a + b\n    y = b * c\n    z = [x, y, a, b]\n    for i in z:\n        print(i, x, y)\n    return x + y + len(z)\n";
     let new = format!("def f(a, b, c):\n    return work(a, b, c)\n\ndef work{long}");
