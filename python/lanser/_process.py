@@ -35,6 +35,11 @@ STDERR_LINES = 20
 Reply = Dict[str, Any]
 
 
+def _line(request: Mapping[str, Any]) -> bytes:
+    """A request as a line. Raises `ValueError` for text that is no Unicode, such as a lone surrogate, which no JSON can hold."""
+    return json.dumps(request, ensure_ascii=False).encode() + b"\n"
+
+
 class BatchProcess:
     """A running process."""
 
@@ -60,14 +65,14 @@ class BatchProcess:
         self._lines: "queue.SimpleQueue[Optional[bytes]]" = queue.SimpleQueue()
         self._stderr: Deque[str] = deque(maxlen=STDERR_LINES)
         self._ended = threading.Event()
+        # The thread of the output waits for that of the errors, which has to run by then.
+        self._errors = threading.Thread(target=self._drain, name="lanser stderr", daemon=True)
         self._threads = [
-            threading.Thread(target=work, name=f"lanser {name}", daemon=True)
-            for name, work in [
-                ("input", self._write),
-                ("output", self._read),
-                ("stderr", self._drain),
-                ("limits", self._check_limits),
-            ]
+            self._errors,
+            *(
+                threading.Thread(target=work, name=f"lanser {name}", daemon=True)
+                for name, work in [("input", self._write), ("output", self._read), ("limits", self._check_limits)]
+            ),
         ]
         for thread in self._threads:
             thread.start()
@@ -90,7 +95,7 @@ class BatchProcess:
                 raise ProcessError(self._failure)
             self._last_id += 1
             number = self._last_id
-            line = json.dumps({"id": number, **request}).encode() + b"\n"
+            line = _line({"id": number, **request})
             if len(line) > MAX_LINE_BYTES:
                 raise ValueError(f"the request has {len(line)} bytes, and {MAX_LINE_BYTES} are possible")
             if not self._pending:
@@ -123,7 +128,7 @@ class BatchProcess:
         with self._lock:
             if self._pending.pop(number, None) is not None:
                 self._limits.pop(number, None)
-                self._lines.put(json.dumps({"cancel": number}).encode() + b"\n")
+                self._lines.put(_line({"cancel": number}))
 
     def _write(self) -> None:
         stream = self._process.stdin
@@ -163,7 +168,7 @@ class BatchProcess:
         finally:
             stream.close()
             code = self._process.wait()
-            self._threads[2].join(CHECK_INTERVAL)
+            self._errors.join(CHECK_INTERVAL)
             self._fail(f"lanser ended with exit code {code}")
 
     def _take(self, bundle: Reply) -> None:

@@ -55,6 +55,18 @@ class ProcessTest(unittest.TestCase):
             workspace.hover("die")
         self.assertEqual(workspace.hover("live").value.markdown, "text")
 
+    def test_a_process_that_ends_at_once(self) -> None:
+        for _ in range(20):
+            with lanser.Workspace(temporary(self), program="/bin/true") as workspace:
+                with self.assertRaises(lanser.ProcessError):
+                    workspace.hover("a.b", timeout=60)
+
+    def test_text_that_no_json_can_hold(self) -> None:
+        workspace = self.workspace(f'answer(line["id"], {HOVER})')
+        with self.assertRaises(ValueError):
+            workspace.hover("a.\udc80")
+        self.assertEqual(workspace.hover("a.b").value.markdown, "text")
+
     def test_output_that_is_not_a_bundle(self) -> None:
         for output in ["garbage", "{}", "[]", '{"meta": 1}']:
             workspace = self.workspace(f"print({output!r}, flush=True)")

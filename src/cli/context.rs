@@ -20,7 +20,7 @@ use crate::model::bundle::{Bundle, ServedFrom, Volatile};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, GivenSelector, Options, Request};
 use crate::model::trace::StepOrigin;
-use crate::path::{DocUri, WorkspacePath};
+use crate::path::{DocUri, WorkspacePath, encode_portable};
 use crate::reward::of_bundle;
 use crate::serve::session::{SessionClient, SessionError, SessionOptions, SessionResponse};
 use crate::serve::watchdog::{StallReason, Watchdog};
@@ -82,6 +82,7 @@ impl CliContext {
                 ErrorBody::new(ErrorSymbol::Usage, "cannot read standard input: it is not UTF-8")
             })?;
         }
+        let input = self.without_parents(input.trim(), settings).unwrap_or(input);
         let read = read_selector(input.trim(), settings.index_io)?;
         let mut spec = read.clone();
         spec.map_uri(|uri| self.resolve_from_current_folder(uri, settings));
@@ -109,6 +110,18 @@ impl CliContext {
         let here = self.env.cwd.join(path.trim_end_matches('/'));
         let inside = canonical(&here.parent()).join(here.file_name());
         inside.strip_prefix(&settings.root).map_or_else(|| path.to_owned(), str::to_owned)
+    }
+
+    /// A selector whose path begins with `../`, from the root of the workspace.
+    fn without_parents(&self, text: &str, settings: &CliSettings) -> Option<String> {
+        let rest = text.trim_start_matches("../");
+        let parents = (text.len() - rest.len()) / "../".len();
+        if parents == 0 {
+            return None;
+        }
+        let folder = (0..parents).fold(canonical(&self.env.cwd), |folder, _| folder.parent());
+        let inside = encode_portable(folder.strip_prefix(&settings.root)?);
+        Some(if inside.is_empty() { rest.to_owned() } else { format!("{inside}/{rest}") })
     }
 
     /// Resolves a path in the current folder if it exists there and not in the workspace.

@@ -41,12 +41,14 @@ pub(super) struct SearchedFiles {
     unreadable: Vec<AbsPath>,
     /// In which files the symbol can be used.
     pub(super) used_in: UsedIn,
+    /// Why uses in the searched files may be missed.
+    linked: Option<String>,
 }
 
 impl SearchedFiles {
     /// The completeness of an answer for which only the searched files matter, not the occurrences.
     pub(super) fn of_files(&self, cx: &RequestContext<'_>) -> Completeness {
-        let (status, reason) = status(cx, &self.unreadable);
+        let (status, reason) = self.status(cx);
         Completeness {
             status,
             reason,
@@ -56,6 +58,16 @@ impl SearchedFiles {
             explained: None,
             agreement: None,
             unresolved: Unresolved::default(),
+        }
+    }
+
+    /// The status, and the reason if it is not `complete`.
+    fn status(&self, cx: &RequestContext<'_>) -> (CompletenessStatus, Option<String>) {
+        match (status(cx, &self.unreadable), &self.linked) {
+            ((CompletenessStatus::Complete, _), Some(reason)) => {
+                (CompletenessStatus::Unknown, Some(reason.clone()))
+            }
+            (known, _) => known,
         }
     }
 
@@ -136,7 +148,10 @@ pub(super) fn open_files_with_names(
         files_with_name.iter().filter_map(|path| cx.state.files.read(path).ok()).collect();
     let is_shown = |path| finds_files && !configured || open.contains(path);
     let shown = with_name.iter().filter(|document| is_shown(&document.path)).count();
-    Ok(SearchedFiles { with_name, shown, unreadable, used_in })
+    let linked = (used_in == UsedIn::AnyFile)
+        .then(|| targets.iter().find_map(|target| cx.state.linked(target)))
+        .flatten();
+    Ok(SearchedFiles { with_name, shown, unreadable, used_in, linked })
 }
 
 /// Starts to search the name's occurrences, while the server is busy.
@@ -304,7 +319,7 @@ pub(super) fn verdict(
     searched: &SearchedFiles,
     explained: &Explained,
 ) -> Completeness {
-    let (mut status, mut reason) = status(cx, &searched.unreadable);
+    let (mut status, mut reason) = searched.status(cx);
     if let Some(cut) = explained.cut.clone().filter(|_| status == CompletenessStatus::Complete) {
         (status, reason) = (CompletenessStatus::Unknown, Some(cut));
     }

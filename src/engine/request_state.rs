@@ -23,11 +23,12 @@ use crate::relocate::locate::{
     self, Ambiguous, LocatedTarget, MAX_CANDIDATES, ResolutionEvidence, ResolveContext, locate,
 };
 use crate::selector::PositionSpec;
-use crate::tape::Tape;
+use crate::selector::name::is_identifier;
+use crate::tape::{IoKind, Tape};
 use crate::text::{ColumnUnit, Range};
 use crate::workspace::content_store::ContentStore;
 use crate::workspace::disk_cache::DiskCache;
-use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
+use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError, canonical};
 use crate::workspace::parallel::parallel_map;
 
 /// The size limit of the cached walks through the history, in bytes.
@@ -224,6 +225,38 @@ impl RequestState {
     /// The readable files of the workspace that contain a word.
     pub(super) fn files_with_word(&self, word: &str) -> Vec<WorkspacePath> {
         self.inputs.snapshot.files_with_word(word, self.threads, &self.tape)
+    }
+
+    /// Why uses of what a file defines may be missed: a symbolic link of the workspace leads to it, and what imports it through the
+    /// link uses another module, as a server sees it.
+    pub(super) fn linked(&self, path: &AbsPath) -> Option<String> {
+        let links = self.tape.query(IoKind::File, &("links to", path), || self.links_to(path), Vec::new);
+        // A module can only be imported by its name.
+        let is_imported = |link: &String| {
+            let name = link.rsplit('/').next().unwrap_or_default();
+            let name = name.split('.').next().unwrap_or_default();
+            is_identifier(name) && !self.files_with_word(name).is_empty()
+        };
+        let link = links.into_iter().find(is_imported)?;
+        Some(format!("the symbolic link {link} leads to its file, and uses through it are not searched"))
+    }
+
+    /// The symbolic links of the workspace through which a file has another path.
+    fn links_to(&self, path: &AbsPath) -> Vec<String> {
+        let snapshot = &self.inputs.snapshot;
+        let links = snapshot.import_layout().iter().filter_map(|line| Some(line.split_once(" -> ")?.0));
+        let mut links = links.peekable();
+        if links.peek().is_none() {
+            return Vec::new();
+        }
+        let real = canonical(path);
+        let leads_there = |link: &&str| {
+            let link = snapshot.root().join(link);
+            let target = canonical(&link);
+            let rest = if target == real { Some("") } else { real.strip_prefix(&target) };
+            rest.is_some_and(|rest| *path != link && *path != link.join(rest))
+        };
+        links.filter(leads_there).map(str::to_owned).collect()
     }
 
     /// Caches the contents from which the answer was computed, so that its locations can be relocated after edits.

@@ -47,7 +47,8 @@ struct WorkspaceCopy {
 struct CopyContent {
     root: AbsPath,
     written: FileTree,
-    folders: BTreeSet<String>,
+    /// See [`Snapshot::import_layout`]: the folders, and what decides whether there can be a copy.
+    layout: BTreeSet<String>,
     /// Why the copy cannot stand for the workspace.
     refused: Option<ErrorBody>,
     original: SnapshotScanner,
@@ -148,7 +149,7 @@ impl UnsavedWorkspace {
             copied: scanner(&root, ChangeDetection::Stat),
             root,
             written: FileTree::default(),
-            folders: BTreeSet::new(),
+            layout: BTreeSet::new(),
             refused: None,
         };
         Ok(WorkspaceCopy { engine, _folder: folder, content })
@@ -160,12 +161,15 @@ impl CopyContent {
     fn sync(&mut self, settings: &Settings, texts: &UnsavedTexts) -> Result<bool, ErrorBody> {
         let tree = tree_with(&settings.root, texts)?;
         let original = self.original.scan();
-        let is_folder = |line: &&String| line.ends_with('/');
-        let folders: BTreeSet<String> = original.import_layout().iter().filter(is_folder).cloned().collect();
-        if tree == self.written && folders == self.folders {
+        let layout = original.import_layout();
+        if tree == self.written && *layout == self.layout {
             return self.refused.clone().map_or(Ok(false), Err);
         }
-        for folder in self.folders.difference(&folders) {
+        let folders_of = |layout: &BTreeSet<String>| -> BTreeSet<String> {
+            layout.iter().filter(|line| line.ends_with('/')).cloned().collect()
+        };
+        let folders = folders_of(layout);
+        for folder in folders_of(&self.layout).difference(&folders) {
             // It is not empty if it has files now.
             let _ = std::fs::remove_dir(self.root.join(folder.trim_end_matches('/')).as_path());
         }
@@ -184,7 +188,7 @@ impl CopyContent {
             };
             written.map_err(|error| cannot_write(&error))?;
         }
-        (self.written, self.folders) = (tree, folders);
+        (self.written, self.layout) = (tree, layout.clone());
         self.refused = self.check(settings, &original, texts).err();
         self.refused.clone().map_or(Ok(true), Err)
     }

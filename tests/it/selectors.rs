@@ -886,3 +886,21 @@ fn the_first_of_a_construct_that_occurs_once_is_certain() {
     locate(&env, "ast://[module=m]/[class=C]/[def=f]/param[1]").error(4, "E/AMBIGUOUS");
     locate(&env, "ast://[module=m]/[class=C]/[def=f][1]/name[1]").error(4, "E/AMBIGUOUS");
 }
+
+#[test]
+fn a_path_from_the_current_folder_up() {
+    let mut env =
+        TestEnv::with(&Project::parse("//- /pyproject.toml\n//- /u.py\nx = 1\n//- /pkg/inner/a.py\nx = 1\n"));
+    let root = env.cwd.clone();
+    for (folder, selector, at) in [
+        ("pkg", "../u.py:1:1", "u.py:1:1 "),
+        ("pkg/inner", "../../u.py::x", "u.py:1:1 "),
+        ("pkg", "../pkg/inner/a.py:1:1", "pkg/inner/a.py:1:1 "),
+    ] {
+        env.cwd = root.join(folder);
+        let found = env.lanser(["locate", selector]);
+        assert!(found.stdout.starts_with(at), "{folder} {selector}: {found}");
+    }
+    env.cwd = root.join("pkg");
+    assert_eq!(env.lanser(["locate", "../../u.py:1:1"]).code, Some(2));
+}

@@ -118,6 +118,38 @@ fn names_of_a_module_behind_a_link_are_those_of_the_file() {
     }
 }
 
+/// What is imported through a link is another module for a server.
+#[test]
+fn uses_through_a_link_are_not_called_complete() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "//- /lib/__init__.py\n//- /lib/a.py\ndef foo(x):\n    return x\n//- /use.py\nfrom lib.b import foo\n\nfoo(2)\n",
+        ));
+        std::os::unix::fs::symlink("a.py", env.file("lib/b.py")).unwrap();
+        for command in ["refs", "calls"] {
+            let facts = env.lanser([command, "lib.a.foo", "--json"]).answer()["facts"].clone();
+            assert_eq!(facts["completeness"]["status"], "unknown", "{facts}");
+            assert!(facts["completeness"]["reason"].as_str().unwrap().contains("lib/b.py"), "{facts}");
+        }
+        for edit in [["rename", "lib.a.foo", "bar"], ["move", "py://lib.a", "py://lib.c"]] {
+            let refused = env.lanser(edit);
+            assert_eq!(refused.code, Some(78), "{refused}");
+            assert!(refused.stderr.contains("the symbolic link lib/b.py"), "{refused}");
+        }
+        // The file and the link are one place.
+        assert_eq!(env.lanser(["locate", "foo"]).stdout, "lib/a.py:1:5  def foo(x):\nfunction lib.a:foo\n");
+    }
+    let env = TestEnv::ty(&Project::parse("//- /use.py\nfrom ext.o import outer\n\nouter()\n"));
+    std::fs::create_dir(env.path("ext")).unwrap();
+    std::fs::write(env.path("ext/o.py"), "def outer(): ...\n").unwrap();
+    std::os::unix::fs::symlink(env.path("ext"), env.file("ext")).unwrap();
+    std::os::unix::fs::symlink(env.path("ext/o.py"), env.file("oo.py")).unwrap();
+    // Nothing imports through the other link.
+    let answer = |selector: &str| env.lanser(["refs", selector, "--json"]).answer()["facts"].clone();
+    assert_eq!(answer("ext/o.py:1:5")["completeness"]["status"], "complete");
+    assert_eq!(answer("oo.py:1:5")["completeness"]["status"], "unknown");
+}
+
 #[test]
 fn outlines_skip_unreadable_files() {
     let env = unusual();

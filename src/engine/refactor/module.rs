@@ -73,9 +73,10 @@ pub(super) async fn rename_module(
         })
         .collect();
     let mut facts = Facts::new(Provenance::Syntax);
-    facts.completeness = Some(verdict(cx, rewrites.len(), &open));
+    let linked = moved.files.keys().find_map(|file| cx.state.linked(file));
+    facts.completeness = Some(verdict(cx, rewrites.len(), &open, linked.as_ref()));
     let decided = decide(cx, open, &[])?;
-    check_completeness(cx, &mut checks, &rewrites, &decided);
+    check_completeness(cx, &mut checks, &rewrites, &decided, linked);
     let edit = workspace_edit(cx, &moved, &rewrites, &decided);
     let mut residue = mentions(cx, &moved, &rewrites);
     // In documents a module is named by its path, too.
@@ -335,8 +336,16 @@ fn in_entry_points(cx: &RequestContext<'_>, moved: &Move) -> Vec<(Arc<Document>,
     found
 }
 
-fn verdict(cx: &RequestContext<'_>, files: usize, open: &[OpenPlace]) -> Completeness {
+fn verdict(
+    cx: &RequestContext<'_>,
+    files: usize,
+    open: &[OpenPlace],
+    linked: Option<&String>,
+) -> Completeness {
     let mut verdict = completeness::of_documents(cx, files, &completeness::unreadable(cx));
+    if let (Some(reason), CompletenessStatus::Complete) = (linked, verdict.status) {
+        (verdict.status, verdict.reason) = (CompletenessStatus::Unknown, Some(reason.clone()));
+    }
     if !open.is_empty() && verdict.status == CompletenessStatus::Complete {
         verdict.status = CompletenessStatus::Partial;
         verdict.reason = Some(reasons(open));
@@ -363,6 +372,7 @@ fn check_completeness(
     checks: &mut Checks<'_>,
     rewrites: &[(Arc<Document>, FileRewrite)],
     decided: &DecidedPlaces,
+    linked: Option<String>,
 ) {
     let count: usize = rewrites.iter().map(|(_, rewrite)| rewrite.splices.len()).sum();
     let found = format!(
@@ -371,9 +381,12 @@ fn check_completeness(
         planning::files(rewrites.iter().filter(|(_, rewrite)| !rewrite.splices.is_empty()).count())
     );
     let unreadable = completeness::unreadable(cx);
-    let passed = decided.open.is_empty() && unreadable.is_empty();
+    let passed = decided.open.is_empty() && unreadable.is_empty() && linked.is_none();
     let detail = match (passed, unreadable.is_empty()) {
         (true, _) => format!("{found}{}", decided.summary()),
+        (false, true) if decided.open.is_empty() => {
+            format!("{found}, not known to be complete: {}", linked.unwrap_or_default())
+        }
         (false, true) => format!("{found}, not complete: {}", reasons(&decided.open)),
         (false, false) => format!("{found}, not complete: some files of the workspace cannot be read"),
     };

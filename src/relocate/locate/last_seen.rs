@@ -138,6 +138,7 @@ fn is_open(now: &LocateOutcome) -> bool {
             NotFoundReason::Module { .. }
                 | NotFoundReason::Name { .. }
                 | NotFoundReason::Local { .. }
+                | NotFoundReason::Parameter { .. }
                 | NotFoundReason::Unqualified
                 | NotFoundReason::Other { .. }
                 | NotFoundReason::Unreadable(_)

@@ -11,6 +11,7 @@ mod past;
 mod plain_name;
 mod snippet;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use super::definitions::Definitions;
@@ -253,8 +254,24 @@ fn in_real_files(cx: &ResolveContext<'_>, answer: LocateOutcome) -> LocateOutcom
     match answer {
         LocateOutcome::Found(located) => LocateOutcome::Found(Box::new(in_file(*located))),
         LocateOutcome::Ambiguous(several) => {
-            let places = several.places.into_iter().map(in_file).collect();
-            LocateOutcome::Ambiguous(Ambiguous { places, ..several })
+            let mut seen = BTreeSet::new();
+            let mut places: Vec<LocatedTarget> = several.places.into_iter().map(in_file).collect();
+            let listed = places.len();
+            places.retain(|place| seen.insert((place.target.document.path.clone(), place.target.span.start)));
+            let total = several.total - (listed - places.len());
+            match places.pop() {
+                // A file and a link to it are one place.
+                Some(mut one) if places.is_empty() && total == 1 && listed > 1 => {
+                    if one.evidence.score >= 1.0 {
+                        one.evidence = ResolutionEvidence::certain(one.evidence.via, "as the selector says");
+                    }
+                    LocateOutcome::Found(Box::new(one))
+                }
+                last => LocateOutcome::Ambiguous(Ambiguous {
+                    places: places.into_iter().chain(last).collect(),
+                    total,
+                }),
+            }
         }
         answer => answer,
     }

@@ -164,6 +164,8 @@ struct LspSession<O> {
 struct LspServer {
     workspace: LspWorkspace,
     paths: ClientPaths,
+    /// The folders of the client that are not served.
+    others: Vec<AbsPath>,
     /// Answers about text that is not saved.
     copy: UnsavedWorkspace,
     client: ClientSupport,
@@ -264,6 +266,9 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
             None => None,
         };
         let workspace = (self.open)(root.clone()).map_err(|error| of_body(&error))?;
+        let others = folders.iter().skip(1);
+        let others: Vec<AbsPath> =
+            others.filter_map(|folder| FileUri::parse_path(folder.uri.as_str()).ok()).collect();
         if let Some(ignored) = folders.get(1) {
             self.log(
                 lsp::MessageType::WARNING,
@@ -277,6 +282,7 @@ impl<O: Fn(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
         self.server = Some(Arc::new(LspServer {
             copy: UnsavedWorkspace::new(workspace.engine.settings.clone()),
             paths: ClientPaths::new(&workspace.engine.settings.root, root),
+            others,
             workspace,
             client,
             documents: Mutex::default(),

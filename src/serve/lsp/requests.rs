@@ -74,7 +74,15 @@ impl LspServer {
     pub(super) fn path_of(&self, uri: &lsp::Uri) -> Result<AbsPath, ResponseError> {
         let path = FileUri::parse_path(uri.as_str());
         let path = path.map_err(|error| failed(codes::INVALID_PARAMS, &error.to_string()))?;
-        Ok(self.paths.real(&path))
+        let real = self.paths.real(&path);
+        let root = &self.workspace.engine.settings.root;
+        if real.strip_prefix(root).is_none()
+            && self.others.iter().any(|folder| path.strip_prefix(folder).is_some())
+        {
+            let message = format!("{path} is in another folder than {root}, the only one that is served");
+            return Err(failed(codes::REQUEST_FAILED, &message));
+        }
+        Ok(real)
     }
 
     /// The unsaved texts among open documents.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{connect, everything, open, places, result, uri, with};
+use super::{connect, everything, open, place, places, result, uri, with};
 use crate::support::{Project, TestEnv};
 
 /// The edits of a document as `line:column`, 1-based, and the new text.
@@ -180,6 +180,43 @@ fn a_file_that_is_open_under_two_names() {
     let place = json!({"textDocument": {"uri": uri(&env, "a.py")}, "position": {"line": 4, "character": 0}});
     let found = result(&mut client, "textDocument/definition", place);
     assert_eq!(places(&found), ["a.py:1:5"]);
+}
+
+/// A link decides whether a copy can show the unsaved text.
+#[test]
+fn a_link_that_comes_and_goes_while_text_is_unsaved() {
+    let env = TestEnv::ty(&Project::parse("//- /a.py\ndef f(): ...\n//- /b.py\nfrom a import f\n\nf()\n"));
+    let mut client = connect(&env, &[], everything());
+    open(&mut client, &env, "a.py", "def f(): ...\n\n\n# unsaved\n");
+    let asked = with(place(&env, "a.py", "f()"), json!({"context": {"includeDeclaration": true}}));
+    assert_eq!(result(&mut client, "textDocument/references", asked.clone()).as_array().unwrap().len(), 3);
+    std::fs::create_dir(env.path("outside")).unwrap();
+    std::os::unix::fs::symlink(env.path("outside"), env.file("linked")).unwrap();
+    let refused = client.request("textDocument/references", asked.clone());
+    assert!(refused["error"]["message"].as_str().unwrap().contains("links"), "{refused}");
+    std::fs::remove_file(env.file("linked")).unwrap();
+    assert_eq!(result(&mut client, "textDocument/references", asked).as_array().unwrap().len(), 3);
+}
+
+/// An answer about code that is not searched would be short without a word.
+#[test]
+fn files_of_a_second_folder_are_refused() {
+    let env = TestEnv::ty(&Project::parse("//- /a.py\ndef f(): ...\n"));
+    std::fs::create_dir(env.path("second")).unwrap();
+    std::fs::write(env.path("second/b.py"), "def g(): ...\n").unwrap();
+    let mut client = crate::support::RpcClient::start(&env, &["lsp"], crate::support::Framing::Headers);
+    let folders = [env.cwd.clone(), env.path("second")]
+        .map(|folder| json!({"uri": format!("file://{}", folder.display()), "name": "x"}));
+    let params = json!({"processId": null, "rootUri": null, "workspaceFolders": folders, "capabilities": {}});
+    client.request("initialize", params);
+    client.notify("initialized", json!({}));
+    let document = json!({"uri": format!("file://{}", env.path("second/b.py").display())});
+    let at = json!({"textDocument": document, "position": {"line": 0, "character": 4}, "context": {"includeDeclaration": true}});
+    for method in ["textDocument/references", "textDocument/definition", "textDocument/hover"] {
+        let refused = client.request(method, at.clone());
+        assert_eq!(refused["error"]["code"], -32803, "{method}: {refused}");
+        assert!(refused["error"]["message"].as_str().unwrap().contains("another folder"), "{refused}");
+    }
 }
 
 /// Nothing at a position is an answer; a position that is in no file is a mistake of the client.
