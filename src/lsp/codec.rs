@@ -57,6 +57,8 @@ pub enum CodecError {
         reason: String,
         /// The start of the body.
         excerpt: String,
+        /// Whether it is JSON.
+        is_json: bool,
     },
     /// The stream ended inside a frame.
     #[error("the stream ended inside a frame, after {0:?}")]
@@ -194,9 +196,11 @@ fn header(line: &[u8]) -> Result<Option<usize>, CodecError> {
 fn body(bytes: Bytes) -> Result<Message, CodecError> {
     Message::read(bytes.clone()).or_else(|error| {
         let replaced = replace_lone_surrogates(&bytes);
-        replaced
-            .and_then(|replaced| Message::read(replaced.into()).ok())
-            .ok_or_else(|| CodecError::Body { reason: error.to_string(), excerpt: excerpt(&bytes) })
+        replaced.and_then(|replaced| Message::read(replaced.into()).ok()).ok_or_else(|| CodecError::Body {
+            reason: error.to_string(),
+            excerpt: excerpt(&bytes),
+            is_json: serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok(),
+        })
     })
 }
 

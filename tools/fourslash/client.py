@@ -20,6 +20,7 @@ CAPABILITIES = {
         "rename": {"prepareSupport": True},
         "callHierarchy": {},
         "diagnostic": {},
+        "publishDiagnostics": {"relatedInformation": True, "tagSupport": {"valueSet": [1, 2]}},
         "codeAction": {
             "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix", "refactor", "source"]}},
             "resolveSupport": {"properties": ["edit"]},

@@ -103,7 +103,10 @@ impl CommandTools {
         context.printer.typed = words.clone();
         context.printer.command_form = hints::as_tool_calls;
         let parsed = Cli::try_parse_from(std::iter::once("lanser".to_owned()).chain(words));
-        let cli = parsed.map_err(|error| refused(&context, usage_error(&error.render().to_string())))?;
+        let cli = parsed.map_err(|error| {
+            let hint = format!("`inputSchema` of the tool `{name}` has its arguments");
+            refused(&context, usage_error(&error.render().to_string()).hint(hint))
+        })?;
         context.printer.limit = cli.global.limit;
         context.global.limit = cli.global.limit;
         context.global.cursor = cli.global.cursor;

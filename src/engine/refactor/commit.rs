@@ -150,7 +150,7 @@ pub(super) fn hint(error: &TransactionError) -> Option<&'static str> {
         TransactionError::Busy { .. } => "run the command again when the other one has finished",
         TransactionError::NoTransaction { id: Some(_) } => "`lanser undo --list` lists the transactions",
         TransactionError::NoTransaction { id: None } => {
-            "every edit is undone already; `lanser undo --list` lists the transactions"
+            "`lanser undo --list` lists the transactions, and `lanser undo ID` undoes one"
         }
         TransactionError::Conflict { .. } => "undo those edits first; `lanser undo --list` lists them",
         TransactionError::Unreadable { .. } => {

@@ -19,6 +19,10 @@ pub(super) struct ClientSupport {
     pub(super) resolves: bool,
     /// Whether it can be asked to request diagnostics again.
     pub(super) refreshes: bool,
+    /// Whether it shows the places that a diagnostic is also about.
+    pub(super) relates: bool,
+    /// Whether it shows that code is unused or deprecated.
+    pub(super) tags: bool,
     /// Whether it can be asked to tell of changed files.
     pub(super) watches: bool,
 }
@@ -34,6 +38,7 @@ impl ClientSupport {
             "utf-8" | "utf-16" | "utf-32" => ColumnUnit::parse(encoding.as_str()),
             _ => None,
         });
+        let published = document.and_then(|document| document.publish_diagnostics.as_ref());
         let operations = [
             lsp::ResourceOperationKind::Create,
             lsp::ResourceOperationKind::Rename,
@@ -56,6 +61,8 @@ impl ClientSupport {
             pulls: document.is_some_and(|document| document.diagnostic.is_some()),
             resolves,
             refreshes,
+            relates: published.and_then(|published| published.related_information).unwrap_or_default(),
+            tags: published.is_some_and(|published| published.tag_support.is_some()),
             watches: workspace
                 .and_then(|workspace| workspace.did_change_watched_files?.dynamic_registration)
                 .unwrap_or_default(),

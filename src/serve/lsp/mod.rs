@@ -110,8 +110,9 @@ pub async fn run(
             Some(id) = finished.recv() => drop(session.running.remove(&id)),
             received = receiver.recv() => match received {
                 None => break Served::Ended,
-                Some(Err(error @ CodecError::Body { .. })) => {
-                    let error = failed(codes::PARSE_ERROR, &error.to_string());
+                Some(Err(error @ CodecError::Body { is_json, .. })) => {
+                    let code = if is_json { codes::INVALID_REQUEST } else { codes::PARSE_ERROR };
+                    let error = failed(code, &error.to_string());
                     session.send(Message::unreadable(error));
                 }
                 Some(Err(error)) => {

@@ -540,7 +540,13 @@ impl RequestHandler<'_> {
         if let [not_checked, ..] = found.not_checked.as_slice() {
             return Err(failed(codes::REQUEST_FAILED, &not_checked.reason));
         }
-        self.converter(&bundle).await.diagnostics(&found.items).map_err(|error| of_body(&error))
+        let items = self.converter(&bundle).await.diagnostics(&found.items);
+        let mut items = items.map_err(|error| of_body(&error))?;
+        for item in &mut items {
+            item.related_information = item.related_information.take().filter(|_| self.server.client.relates);
+            item.tags = item.tags.take().filter(|_| self.server.client.tags);
+        }
+        Ok(items)
     }
 
     fn workspace_path(&self, path: &AbsPath) -> Result<WorkspacePath, ResponseError> {

@@ -182,6 +182,20 @@ fn a_file_that_is_open_under_two_names() {
     assert_eq!(places(&found), ["a.py:1:5"]);
 }
 
+/// A client gets of a diagnostic what it has said that it shows.
+#[test]
+fn diagnostics_have_what_the_client_shows() {
+    let env = TestEnv::pyright(&Project::parse("//- /a.py\nimport os\n"));
+    let shows = json!({"relatedInformation": true, "tagSupport": {"valueSet": [1, 2]}});
+    for (published, tags) in [(json!({}), json!(null)), (shows, json!([1]))] {
+        let offered = json!({"textDocument": {"diagnostic": {}, "publishDiagnostics": published}});
+        let mut client = connect(&env, &[], offered);
+        let asked = json!({"textDocument": {"uri": uri(&env, "a.py")}});
+        let found = result(&mut client, "textDocument/diagnostic", asked);
+        assert_eq!(found["items"][0]["tags"], tags, "{found}");
+    }
+}
+
 /// A link decides whether a copy can show the unsaved text.
 #[test]
 fn a_link_that_comes_and_goes_while_text_is_unsaved() {
