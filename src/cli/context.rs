@@ -22,6 +22,7 @@ use crate::model::request::{Command, GivenSelector, Options, Request};
 use crate::model::trace::StepOrigin;
 use crate::path::{DocUri, WorkspacePath, encode_portable};
 use crate::reward::of_bundle;
+use crate::selector::PositionSpec;
 use crate::serve::session::{SessionClient, SessionError, SessionOptions, SessionResponse};
 use crate::serve::watchdog::{StallReason, Watchdog};
 use crate::trace::operation::FinishedOperation;
@@ -82,7 +83,9 @@ impl CliContext {
                 ErrorBody::new(ErrorSymbol::Usage, "cannot read standard input: it is not UTF-8")
             })?;
         }
-        let input = self.without_parents(input.trim(), settings).unwrap_or(input);
+        if let Some(spec) = self.selector_above(input.trim(), settings) {
+            return Ok(spec.into());
+        }
         let read = read_selector(input.trim(), settings.index_io)?;
         let mut spec = read.clone();
         spec.map_uri(|uri| self.resolve_from_current_folder(uri, settings));
@@ -112,8 +115,8 @@ impl CliContext {
         inside.strip_prefix(&settings.root).map_or_else(|| path.to_owned(), str::to_owned)
     }
 
-    /// A selector whose path begins with `../`, from the root of the workspace.
-    fn without_parents(&self, text: &str, settings: &CliSettings) -> Option<String> {
+    /// A selector whose path begins with `../` and leads to a file of the workspace.
+    fn selector_above(&self, text: &str, settings: &CliSettings) -> Option<PositionSpec> {
         let rest = text.trim_start_matches("../");
         let parents = (text.len() - rest.len()) / "../".len();
         if parents == 0 {
@@ -121,7 +124,9 @@ impl CliContext {
         }
         let folder = (0..parents).fold(canonical(&self.env.cwd), |folder, _| folder.parent());
         let inside = encode_portable(folder.strip_prefix(&settings.root)?);
-        Some(if inside.is_empty() { rest.to_owned() } else { format!("{inside}/{rest}") })
+        let text = if inside.is_empty() { rest.to_owned() } else { format!("{inside}/{rest}") };
+        let spec = read_selector(&text, settings.index_io).ok()?;
+        spec.uri().is_some_and(|uri| uri.workspace_path().is_some()).then_some(spec)
     }
 
     /// Resolves a path in the current folder if it exists there and not in the workspace.

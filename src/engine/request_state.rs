@@ -12,6 +12,7 @@ use crate::model::environment::{Environment, OtherTool, Tool};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{Command, Request, Scope};
 use crate::path::{AbsPath, WorkspacePath};
+use crate::python::hierarchy::imports_where;
 use crate::python::modules::ImportRoots;
 use crate::python::not_found::{NotFound, NotFoundReason};
 use crate::python::outline::DefinitionKind;
@@ -23,7 +24,6 @@ use crate::relocate::locate::{
     self, Ambiguous, LocatedTarget, MAX_CANDIDATES, ResolutionEvidence, ResolveContext, locate,
 };
 use crate::selector::PositionSpec;
-use crate::selector::name::is_identifier;
 use crate::tape::{IoKind, Tape};
 use crate::text::{ColumnUnit, Range};
 use crate::workspace::content_store::ContentStore;
@@ -227,36 +227,46 @@ impl RequestState {
         self.inputs.snapshot.files_with_word(word, self.threads, &self.tape)
     }
 
-    /// Why uses of what a file defines may be missed: a symbolic link of the workspace leads to it, and what imports it through the
-    /// link uses another module, as a server sees it.
+    /// Why uses of what a file defines may be missed: a file imports a module through a symbolic link that leads to it, which is
+    /// another module, as a server sees it.
     pub(super) fn linked(&self, path: &AbsPath) -> Option<String> {
-        let links = self.tape.query(IoKind::File, &("links to", path), || self.links_to(path), Vec::new);
-        // A module can only be imported by its name.
-        let is_imported = |link: &String| {
-            let name = link.rsplit('/').next().unwrap_or_default();
-            let name = name.split('.').next().unwrap_or_default();
-            is_identifier(name) && !self.files_with_word(name).is_empty()
+        let live = || {
+            let snapshot = &self.inputs.snapshot;
+            snapshot.links().next()?;
+            let real = canonical(path);
+            let leads_there = |link: &&str| {
+                let link = snapshot.root().join(link);
+                let target = canonical(&link);
+                let rest = if target == real { Some("") } else { real.strip_prefix(&target) };
+                rest.is_some_and(|rest| *path != link && *path != link.join(rest))
+            };
+            snapshot
+                .links()
+                .filter(leads_there)
+                .find(|link| self.is_imported_through(link))
+                .map(str::to_owned)
         };
-        let link = links.into_iter().find(is_imported)?;
-        Some(format!("the symbolic link {link} leads to its file, and uses through it are not searched"))
+        let link = self.tape.query_rare(IoKind::File, &("imported through", path), live)?;
+        Some(format!("{link} is a symbolic link, and uses of what is imported through it are not searched"))
     }
 
-    /// The symbolic links of the workspace through which a file has another path.
-    fn links_to(&self, path: &AbsPath) -> Vec<String> {
-        let snapshot = &self.inputs.snapshot;
-        let links = snapshot.import_layout().iter().filter_map(|line| Some(line.split_once(" -> ")?.0));
-        let mut links = links.peekable();
-        if links.peek().is_none() {
-            return Vec::new();
-        }
-        let real = canonical(path);
-        let leads_there = |link: &&str| {
-            let link = snapshot.root().join(link);
-            let target = canonical(&link);
-            let rest = if target == real { Some("") } else { real.strip_prefix(&target) };
-            rest.is_some_and(|rest| *path != link && *path != link.join(rest))
+    /// Whether a file imports a module through a symbolic link.
+    fn is_imported_through(&self, link: &str) -> bool {
+        let Inputs { snapshot, roots, .. } = &*self.inputs;
+        let link = snapshot.root().join(link);
+        let is_below = |path: &AbsPath| *path == link || path.strip_prefix(&link).is_some();
+        let files = DiskFiles::new();
+        let is_root = roots.all_roots().any(is_below);
+        let stem = link.file_name().split('.').next().unwrap_or_default();
+        let candidates: Vec<WorkspacePath> = match is_root {
+            // Imports do not spell a folder in which modules are searched.
+            true => snapshot.files().keys().cloned().collect(),
+            false => snapshot.files_with_word(stem, self.threads, &Tape::off()),
         };
-        links.filter(leads_there).map(str::to_owned).collect()
+        let imports = parallel_map(&candidates, self.threads, |file| {
+            imports_where(&files, roots, &snapshot.absolute(file), is_below).any
+        });
+        imports.contains(&true)
     }
 
     /// Caches the contents from which the answer was computed, so that its locations can be relocated after edits.

@@ -196,11 +196,20 @@ pub fn imports_of(
     file: &AbsPath,
     modules: &[AbsPath],
 ) -> ModuleImports {
+    imports_where(files, roots, file, |path| modules.contains(path))
+}
+
+/// How a file imports the modules whose files `is_wanted`.
+#[must_use]
+pub fn imports_where(
+    files: &dyn Files,
+    roots: &ImportRoots,
+    file: &AbsPath,
+    is_wanted: impl Fn(&AbsPath) -> bool,
+) -> ModuleImports {
     let lookup = Lookup::new(files, roots);
     let Some(source) = source(&lookup, roots, file) else { return ModuleImports::default() };
-    let leads = |module: &Module| {
-        [&module.source, &module.stub].into_iter().flatten().any(|path| modules.contains(path))
-    };
+    let leads = |module: &Module| [&module.source, &module.stub].into_iter().flatten().any(&is_wanted);
     let mut found = ModuleImports::default();
     for import in &source.outline.imports {
         let Some(module) = roots.imported(files, import, file) else { continue };

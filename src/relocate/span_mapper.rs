@@ -1,6 +1,6 @@
 //! Maps a span of the old text to the new one, after the definitions of both were matched.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::align::{Alignment, LineMatch, align, align_tokens, is_unambiguous};
 use super::lex::TokenKind;
@@ -41,6 +41,8 @@ pub(super) enum MapOutcome {
 pub(super) struct SpanMapper<'p, 's, 't> {
     pairs: &'p DefinitionPairs<'s, 't>,
     own: [BTreeMap<Option<u32>, Vec<u32>>; 2],
+    /// The variables of both texts by the tokens of their names.
+    variables: [BTreeMap<u32, u32>; 2],
     alignments: BTreeMap<Option<u32>, Alignment>,
     tokens: BTreeMap<u32, BTreeMap<u32, (u32, bool)>>,
 }
@@ -62,7 +64,11 @@ impl<'p, 's, 't> SpanMapper<'p, 's, 't> {
             }
             own
         });
-        Self { pairs, own, alignments: BTreeMap::new(), tokens: BTreeMap::new() }
+        let variables = [pairs.old, pairs.new].map(|shaped| {
+            let defs = (0_u32..).zip(&shaped.structure.defs);
+            defs.filter(|(_, def)| !is_compound(def.kind)).map(|(index, def)| (def.name, index)).collect()
+        });
+        Self { pairs, own, variables, alignments: BTreeMap::new(), tokens: BTreeMap::new() }
     }
 
     fn old_structure(&self) -> &'s TextStructure<'t> {
@@ -102,41 +108,48 @@ impl<'p, 's, 't> SpanMapper<'p, 's, 't> {
         self.alignments.insert(owner, alignment);
     }
 
-    /// Aligns the lines of variables that kept their name, whatever value is assigned. The value may be that of another one now.
+    /// Aligns the lines of variables that kept their name, whatever value is assigned.
     fn pin_variables(&self, owner: Option<u32>, new_owner: Option<u32>, alignment: &mut Alignment) {
-        let (old, new) = (self.old_structure(), self.new_structure());
-        let kept = old.defs.iter().zip(&self.pairs.links).filter_map(|(def, link)| {
-            let now = &new.defs[link.as_ref()?.new as usize];
-            let here = old.owner[def.header as usize] == owner && new.owner[now.header as usize] == new_owner;
-            let is_kept = !is_compound(def.kind) && !is_compound(now.kind) && old.name(def) == new.name(now);
-            (here && is_kept).then_some((def.header, now.header))
-        });
-        let kept: BTreeSet<(u32, u32)> = kept.collect();
-        let mut origins: BTreeMap<u32, u32> =
-            alignment.lines.iter().map(|(old, (new, _))| (*new, *old)).collect();
-        // A line with several variables, and a variable that is assigned again, may be aligned well already.
-        let is_settled = |alignment: &Alignment, line: u32| {
-            alignment
-                .lines
-                .get(&line)
-                .is_some_and(|&(new, is)| !matches!(is, LineMatch::Edited(_)) || kept.contains(&(line, new)))
-        };
-        for &(was, is) in &kept {
-            let holder = origins.get(&is).copied();
-            if is_settled(alignment, was) || holder.is_some_and(|line| is_settled(alignment, line)) {
-                continue;
+        let taken: std::collections::BTreeSet<u32> =
+            alignment.lines.values().map(|(line, _)| *line).collect();
+        for (def, link) in self.old_structure().defs.iter().zip(&self.pairs.links) {
+            let Some(link) = link else { continue };
+            let new = &self.new_structure().defs[link.new as usize];
+            let here = self.old_structure().owner[def.header as usize] == owner
+                && self.new_structure().owner[new.header as usize] == new_owner;
+            if !is_compound(def.kind)
+                && !is_compound(new.kind)
+                && here
+                && !alignment.lines.contains_key(&def.header)
+                && !taken.contains(&new.header)
+            {
+                alignment.lines.insert(def.header, (new.header, LineMatch::Edited(0.5)));
             }
-            if let Some(line) = holder {
-                alignment.lines.remove(&line);
-            }
-            if let Some((before, _)) = alignment.lines.insert(was, (is, LineMatch::Edited(0.5))) {
-                origins.remove(&before);
-            }
-            origins.insert(is, was);
         }
     }
 
+    /// Maps a token. The name of a variable that kept its name is mapped to that, whatever line has its value now, and the name of
+    /// one that is gone is not mapped to that of another one.
     fn token(&mut self, token: u32) -> Option<MappedToken> {
+        let found = self.aligned_token(token);
+        let Some(&index) = self.variables[0].get(&token) else { return found };
+        let Some(link) = self.pairs.links[index as usize] else {
+            let is_taken = |found: &MappedToken| {
+                let other = self.variables[1].get(&found.token);
+                other.is_some_and(|other| self.pairs.origins[*other as usize].is_some())
+            };
+            return found.filter(|found| !is_taken(found));
+        };
+        let (old, new) = (self.old_structure(), self.new_structure());
+        let (was, is) = (&old.defs[index as usize], &new.defs[link.new as usize]);
+        let is_kept = !is_compound(is.kind) && old.name(was) == new.name(is);
+        if is_kept && found.as_ref().is_none_or(|found| found.token != is.name) {
+            return Some(MappedToken { token: is.name, same: true, kept: LineMatch::Edited(0.5) });
+        }
+        found
+    }
+
+    fn aligned_token(&mut self, token: u32) -> Option<MappedToken> {
         let line = u32::try_from(self.old_structure().line_of(token)).ok()?;
         let owner = self.old_structure().owner[line as usize];
         self.ensure_aligned(owner);

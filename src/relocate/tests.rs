@@ -179,6 +179,10 @@ fn a_variable_that_kept_its_name_is_not_the_one_with_its_value() {
     assert_eq!(at("class C(enum.Enum):\n    «RED» = 1\n    BLUE = 2\n", new), "gone");
     assert_eq!(at("«A» = 1\nB = 2\n", "B = 1\nC = 2\n"), "gone");
     assert_eq!(at("A = 1\n«B» = 2\n", "B = 1\nC = 2\n"), "1 B Shifted");
+    assert_eq!(at("«A» = 1\nB = 2\n", "B = 1\nA = 2\n"), "2 A Shifted");
+    // A value stays what it was.
+    assert!(at("A = «foo»()\nB = bar()\n", "B = foo()\nA = bar()\n").starts_with("1 foo "));
+    assert!(at("DEBUG = «compute»(1)\nLEVEL = 2\n", "LEVEL = compute(1)\n").starts_with("1 compute "));
 }
 
 #[test]

@@ -20,6 +20,8 @@ const MAX_BRANCHES: usize = 32;
 const MAX_CHANGED_FILES: usize = 2000;
 /// The most contents that are searched for a name.
 const MAX_CONTENTS: usize = 256;
+/// The most entries of folders that are read for that: a folder is read again in each commit that changed something below it.
+const MAX_ENTRIES: usize = 4_000_000;
 /// The most bytes of them.
 const MAX_CONTENT_BYTES: usize = 128 << 20;
 
@@ -74,8 +76,13 @@ impl States for CommitPath<'_> {
     fn versions(&self, path: &WorkspacePath, from: usize) -> Vec<(usize, Option<ContentId>)> {
         let path = format!("{}{path}", self.prefix);
         let parts: Vec<&str> = path.split('/').collect();
-        let mut lookup =
-            PathLookup { repository: self.repository, parts: &parts, trees: Vec::new(), blob: None };
+        let mut lookup = PathLookup {
+            repository: self.repository,
+            parts: &parts,
+            trees: Vec::new(),
+            blob: None,
+            entries: 0,
+        };
         let mut found = Vec::new();
         let mut last = self.commits.get(from).and_then(|(_, tree)| lookup.blob_in(*tree));
         for (at, (_, tree)) in self.commits.iter().enumerate().skip(from + 1) {
@@ -134,7 +141,7 @@ pub(super) fn last_with(
     mut is_wanted: impl FnMut(usize, Vec<u8>) -> bool,
 ) -> Option<(Oid, usize)> {
     let parts: Vec<Vec<&str>> = paths.iter().map(|path| path.split('/').collect()).collect();
-    let lookup = |parts| (PathLookup { repository, parts, trees: Vec::new(), blob: None }, None);
+    let lookup = |parts| (PathLookup { repository, parts, trees: Vec::new(), blob: None, entries: 0 }, None);
     let mut lookups: Vec<(PathLookup<'_>, Option<Oid>)> = parts.iter().map(|parts| lookup(parts)).collect();
     let mut commit = repository.head().ok()?.peel_to_commit().ok()?;
     let (mut contents, mut bytes) = (0, 0);
@@ -151,7 +158,8 @@ pub(super) fn last_with(
                 return Some((commit.id(), at));
             }
         }
-        if contents >= MAX_CONTENTS || bytes >= MAX_CONTENT_BYTES {
+        let entries: usize = lookups.iter().map(|(lookup, _)| lookup.entries).sum();
+        if contents >= MAX_CONTENTS || bytes >= MAX_CONTENT_BYTES || entries >= MAX_ENTRIES {
             return None;
         }
         commit = commit.parent(0).ok()?;
@@ -180,6 +188,8 @@ struct PathLookup<'l> {
     /// The trees along the path that were read last.
     trees: Vec<Oid>,
     blob: Option<Oid>,
+    /// The entries of all trees that were read.
+    entries: usize,
 }
 
 impl PathLookup<'_> {
@@ -194,6 +204,7 @@ impl PathLookup<'_> {
                 None => self.trees.push(tree),
             }
             let entry = self.repository.find_tree(tree).ok().and_then(|tree| {
+                self.entries += tree.len();
                 let entry = tree.get_name(part)?;
                 Some((entry.id(), entry.kind()?, entry.filemode()))
             });

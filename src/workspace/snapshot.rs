@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use super::cache_file::{FieldReader, FieldWriter, load, store};
 use super::files::read_bytes;
 use super::parallel::parallel_map;
-use super::walk::{Stat, WorkspaceWalk};
+use super::walk::{LINK_ARROW, Stat, WorkspaceWalk};
 use super::word_index::WordIndex;
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
@@ -271,6 +271,18 @@ impl Snapshot {
         let (import_layout, stats, index) =
             (BTreeSet::new(), BTreeMap::new(), WordIndex::new(None, BTreeSet::new()));
         Arc::new(Self { root, files, not_utf8, unreadable, import_layout, stats, index, cache_folder: None })
+    }
+
+    /// The symbolic links that are not below a folder that is skipped.
+    pub fn links(&self) -> impl Iterator<Item = &str> {
+        self.import_layout.iter().filter_map(|line| Some(line.split_once(LINK_ARROW)?.0))
+    }
+
+    /// Whether a path, relative to the root, is a symbolic link.
+    #[must_use]
+    pub fn is_link(&self, path: &str) -> bool {
+        let line = format!("{path}{LINK_ARROW}");
+        self.import_layout.range(line.clone()..).next().is_some_and(|first| first.starts_with(&line))
     }
 
     /// The workspace's root.

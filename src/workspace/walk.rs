@@ -101,6 +101,9 @@ struct FolderStat {
     ctime: i64,
 }
 
+/// Between the path of a symbolic link and its target, in [`WorkspaceWalk::import_layout`].
+pub(super) const LINK_ARROW: &str = " -> ";
+
 /// A symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct SymbolicLink {
@@ -224,7 +227,7 @@ impl WorkspaceWalk {
                 shape.insert(format!("{path}/"));
             }
             shape.extend(folder.other.iter().cloned());
-            shape.extend(folder.links.iter().map(|link| format!("{} -> {}", link.path, link.target)));
+            shape.extend(folder.links.iter().map(|link| format!("{}{LINK_ARROW}{}", link.path, link.target)));
         }
         shape
     }

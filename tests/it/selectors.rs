@@ -903,4 +903,10 @@ fn a_path_from_the_current_folder_up() {
     }
     env.cwd = root.join("pkg");
     assert_eq!(env.lanser(["locate", "../../u.py:1:1"]).code, Some(2));
+    assert_eq!(env.lanser(["locate", "../py://u#x"]).code, Some(2));
+    // What is below the current folder is not above it.
+    env.write("pkg/u.py", "x = 1\n");
+    env.cwd = root.join("pkg/inner");
+    env.write("pkg/v.py", "x = 1\n");
+    env.lanser(["locate", "../v.py:1:1", "--json"]).error(3, "E/NOT_FOUND");
 }

@@ -134,11 +134,24 @@ fn uses_through_a_link_are_not_called_complete() {
         for edit in [["rename", "lib.a.foo", "bar"], ["move", "py://lib.a", "py://lib.c"]] {
             let refused = env.lanser(edit);
             assert_eq!(refused.code, Some(78), "{refused}");
-            assert!(refused.stderr.contains("the symbolic link lib/b.py"), "{refused}");
+            assert!(refused.stderr.contains("lib/b.py is a symbolic link"), "{refused}");
         }
         // The file and the link are one place.
         assert_eq!(env.lanser(["locate", "foo"]).stdout, "lib/a.py:1:5  def foo(x):\nfunction lib.a:foo\n");
     }
+    // A folder of sources, which imports do not spell, and a link that nothing imports through.
+    let env =
+        TestEnv::ty(&Project::parse("//- /real/a.py\ndef f(x): ...\n//- /use.py\nfrom a import f\n\nf(2)\n"));
+    std::os::unix::fs::symlink("real", env.file("src")).unwrap();
+    let facts = env.lanser(["refs", "real/a.py:1:5", "--json"]).answer()["facts"].clone();
+    assert_eq!(facts["completeness"]["status"], "unknown", "{facts}");
+    let env = TestEnv::ty(&Project::parse(
+        "//- /pkg/__init__.py\n//- /pkg/a.py\ndef f(x): ...\n//- /docs/conf.py\n# docs of pkg\n//- /use.py\nfrom pkg.a import f\n\nf(2)\n",
+    ));
+    std::os::unix::fs::symlink("../pkg", env.file("docs/pkg")).unwrap();
+    let facts = env.lanser(["refs", "pkg.a.f", "--json"]).answer()["facts"].clone();
+    assert_eq!(facts["completeness"]["status"], "complete", "{facts}");
+
     let env = TestEnv::ty(&Project::parse("//- /use.py\nfrom ext.o import outer\n\nouter()\n"));
     std::fs::create_dir(env.path("ext")).unwrap();
     std::fs::write(env.path("ext/o.py"), "def outer(): ...\n").unwrap();
@@ -148,6 +161,21 @@ fn uses_through_a_link_are_not_called_complete() {
     let answer = |selector: &str| env.lanser(["refs", selector, "--json"]).answer()["facts"].clone();
     assert_eq!(answer("ext/o.py:1:5")["completeness"]["status"], "complete");
     assert_eq!(answer("oo.py:1:5")["completeness"]["status"], "unknown");
+}
+
+/// Many links to a file hide no other definition of a name, and make none certain.
+#[test]
+fn links_to_a_file_do_not_compete_with_it() {
+    let env = TestEnv::with(&Project::parse("//- /pkg/a.py\nx = 1\nx = 2\n"));
+    std::fs::create_dir(env.file("links")).unwrap();
+    for number in 0..70 {
+        std::os::unix::fs::symlink("../pkg/a.py", env.file(&format!("links/n{number}.py"))).unwrap();
+    }
+    let resolved = |output: &crate::support::Output| output.bundle()["resolution"]["resolved"].clone();
+    let found = resolved(&env.lanser(["locate", "x", "--json"]));
+    assert_eq!((&found["at"], &found["certified"]), (&"pkg/a.py@L1:C1".into(), &false.into()), "{found}");
+    env.write("zzz.py", "x = 3\n");
+    env.lanser(["locate", "x", "--json"]).error(4, "E/AMBIGUOUS");
 }
 
 #[test]

@@ -186,7 +186,6 @@ impl StepCache for CachedSteps<'_> {
 }
 
 /// A commit or transaction, with the first digits of its ID.
-/// The name of a commit or of a transaction in a reason.
 pub(super) fn short(id: &str) -> String {
     match id.len() {
         40 | 64 => format!("commit {}", id.get(..10).unwrap_or(id)),

@@ -21,6 +21,9 @@ use crate::workspace::history::last_with;
 /// A reason that the history gives has this confidence at most: the selector says nothing about a revision.
 const MAX_SCORE: f64 = 0.95;
 
+/// The most files that are searched in each commit.
+const MAX_FILES: usize = 32;
+
 /// The most bytes of earlier contents that are parsed.
 const MAX_PARSED_BYTES: usize = 24 << 20;
 
@@ -226,6 +229,7 @@ fn last_commit(cx: &ResolveContext<'_>, missing: &[Missing]) -> Option<(String, 
     let wanted: Vec<(&WorkspacePath, usize)> = (0..)
         .zip(missing)
         .flat_map(|(which, missing)| missing.files.iter().map(move |file| (file, which)))
+        .take(MAX_FILES)
         .collect();
     let mut parsed = 0;
     let mut defines = |at: usize, bytes: Vec<u8>| {
@@ -247,7 +251,7 @@ fn last_commit(cx: &ResolveContext<'_>, missing: &[Missing]) -> Option<(String, 
         return None;
     }
     let selectors: Vec<String> = missing.iter().map(|missing| missing.selector.to_string()).collect();
-    cx.tape.query(IoKind::History, &("last", selectors), find, || None)
+    cx.tape.query_rare(IoKind::History, &("last", selectors), find)
 }
 
 /// Whether an occurrence of a snippet has the context that the selector describes.

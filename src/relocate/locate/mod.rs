@@ -11,7 +11,6 @@ mod past;
 mod plain_name;
 mod snippet;
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use super::definitions::Definitions;
@@ -27,11 +26,11 @@ use crate::python::outline::{DefinitionKind, Outline, Span};
 use crate::python::symbol::{self, ResolveOutcome, ResolvedTarget};
 use crate::python::{line, position};
 use crate::selector::{AstSpec, Construct, ModuleName, PositionSpec, Role};
-use crate::tape::Tape;
+use crate::tape::{IoKind, Tape};
 use crate::text::ColumnUnit;
 use crate::workspace::content_store::ContentStore;
 use crate::workspace::disk_cache::DiskCache;
-use crate::workspace::files::{Document, Files, ReadError};
+use crate::workspace::files::{Document, Files, ReadError, canonical};
 use crate::workspace::snapshot::Snapshot;
 use crate::workspace::transaction::Transactions;
 
@@ -80,8 +79,20 @@ impl ResolveContext<'_> {
         path.strip_prefix(self.snapshot.root()).and_then(crate::path::WorkspacePath::new)
     }
 
-    /// The file itself where a path leads to a file of the workspace through symbolic links: for the link, a server returns only
-    /// the uses in it.
+    /// The file of the workspace to which a path of the workspace leads through its symbolic links; `None` without any. For the
+    /// link, a server returns only the uses in it.
+    fn through_link(&self, path: &AbsPath) -> Option<AbsPath> {
+        let inside = self.relative(path)?;
+        let live = || {
+            let ends = inside.as_str().match_indices('/').map(|(end, _)| end);
+            let mut parts = ends.chain([inside.as_str().len()]).map(|end| &inside.as_str()[..end]);
+            parts.any(|part| self.snapshot.is_link(part)).then(|| self.relative(&canonical(path)))?
+        };
+        let real = self.tape.query_rare(IoKind::File, &("real path", path), live)?;
+        Some(self.snapshot.absolute(&real)).filter(|real| real != path)
+    }
+
+    /// The file itself where a path leads to a file of the workspace through symbolic links.
     fn real(&self, path: &AbsPath) -> AbsPath {
         Some(self.files.canonical(path))
             .filter(|real| self.relative(real).is_some())
@@ -239,8 +250,7 @@ pub fn locate(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option<&Ab
 fn in_real_files(cx: &ResolveContext<'_>, answer: LocateOutcome) -> LocateOutcome {
     let in_file = |mut located: LocatedTarget| {
         let target = &mut located.target;
-        let path = cx.real(&target.document.path);
-        if path != target.document.path
+        if let Some(path) = cx.through_link(&target.document.path)
             && let Ok(document) = cx.files.read(&path)
         {
             let module = cx.roots.name_of(&path).and_then(|name| ModuleName::new(&name));
@@ -254,24 +264,8 @@ fn in_real_files(cx: &ResolveContext<'_>, answer: LocateOutcome) -> LocateOutcom
     match answer {
         LocateOutcome::Found(located) => LocateOutcome::Found(Box::new(in_file(*located))),
         LocateOutcome::Ambiguous(several) => {
-            let mut seen = BTreeSet::new();
-            let mut places: Vec<LocatedTarget> = several.places.into_iter().map(in_file).collect();
-            let listed = places.len();
-            places.retain(|place| seen.insert((place.target.document.path.clone(), place.target.span.start)));
-            let total = several.total - (listed - places.len());
-            match places.pop() {
-                // A file and a link to it are one place.
-                Some(mut one) if places.is_empty() && total == 1 && listed > 1 => {
-                    if one.evidence.score >= 1.0 {
-                        one.evidence = ResolutionEvidence::certain(one.evidence.via, "as the selector says");
-                    }
-                    LocateOutcome::Found(Box::new(one))
-                }
-                last => LocateOutcome::Ambiguous(Ambiguous {
-                    places: places.into_iter().chain(last).collect(),
-                    total,
-                }),
-            }
+            let places = several.places.into_iter().map(in_file).collect();
+            LocateOutcome::Ambiguous(Ambiguous { places, ..several })
         }
         answer => answer,
     }

@@ -130,7 +130,12 @@ fn in_workspace(cx: &ResolveContext<'_>, spec: &NameSpec) -> (Vec<ResolvedTarget
         source.is_some_and(|source| places.contains(&(source, chain.clone())))
     };
     let (mut targets, mut near) = (Vec::new(), None);
-    let places = places.iter().filter(|(path, chain)| !has_source(path, chain));
+    // A link to a file is that file.
+    let is_elsewhere = |path: &WorkspacePath, chain: &String| {
+        let real = cx.through_link(&cx.snapshot.absolute(path)).and_then(|real| cx.relative(&real));
+        real.is_some_and(|real| places.contains(&(real, chain.clone())))
+    };
+    let places = places.iter().filter(|(path, chain)| !has_source(path, chain) && !is_elsewhere(path, chain));
     for (path, chain) in places.take(MAX_NAMESAKES) {
         let names: Vec<String> = chain.split('.').map(str::to_owned).chain(rest.iter().cloned()).collect();
         match in_file(cx.files, cx.roots, spec, &cx.snapshot.absolute(path), &names) {
