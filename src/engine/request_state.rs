@@ -31,6 +31,9 @@ use crate::workspace::disk_cache::DiskCache;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError, canonical};
 use crate::workspace::parallel::parallel_map;
 
+/// Of more symbolic links to one file, it is not looked up whether something is imported through them.
+const MAX_LINKS: usize = 256;
+
 /// The size limit of the cached walks through the history, in bytes.
 const MAX_TRAIL_BYTES: u64 = 32 << 20;
 
@@ -240,11 +243,10 @@ impl RequestState {
                 let rest = if target == real { Some("") } else { real.strip_prefix(&target) };
                 rest.is_some_and(|rest| *path != link && *path != link.join(rest))
             };
-            snapshot
-                .links()
-                .filter(leads_there)
-                .find(|link| self.is_imported_through(link))
-                .map(str::to_owned)
+            let links: Vec<&str> = snapshot.links().filter(leads_there).collect();
+            let mut imported = links.iter().filter(|link| self.is_imported_through(link));
+            let found = if links.len() > MAX_LINKS { links.first() } else { imported.next() };
+            found.map(|link| (*link).to_owned())
         };
         let link = self.tape.query_rare(IoKind::File, &("imported through", path), live)?;
         Some(format!("{link} is a symbolic link, and uses of what is imported through it are not searched"))
@@ -410,6 +412,14 @@ fn resolve(
             let hint = format!(
                 "`lanser symbols {selector}` lists its names; `lanser move py://{selector} py://NEW` renames it"
             );
+            SelectorOutcome::Failed(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint))
+        }
+        // An edit that was made already is not made again under the new name.
+        locate::LocateOutcome::Found(located)
+            if cmd.edits() && selector.doc_version().is_none() && located.evidence.followed_history =>
+        {
+            let message = format!("{selector}: {}", located.evidence.reason);
+            let hint = format!("`lanser locate {selector}` shows where it is now: name it as it is there");
             SelectorOutcome::Failed(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint))
         }
         locate::LocateOutcome::Found(located) => {

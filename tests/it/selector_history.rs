@@ -153,10 +153,10 @@ fn a_name_that_is_gone_is_followed_from_its_last_commit() {
         let alone = env.lanser(["locate", selector, "--json", "--no-cache"]).bundle();
         assert_eq!(alone["bundleId"], bundle["bundleId"], "{selector}");
     }
-    // It is no name that one would edit without a look.
-    let refused = env.lanser(["rename", "a.price", "worth"]);
-    assert_eq!(refused.code, Some(78), "{refused}");
-    assert!(refused.stderr.contains("the selector may mean another place"), "{refused}");
+    // An edit takes names as they are.
+    let refused = env.lanser(["rename", "a.price", "worth", "--json"]);
+    refused.error(3, "E/NOT_FOUND");
+    assert!(refused.stdout.contains("price is cost now"), "{refused}");
     let recorded = env.lanser(["locate", "a.price", "--json", "--trace-file", "trace.jsonl"]).answer();
     // What is not committed counts, too.
     env.write("b.py", format!("def fee{REWRITTEN}"));

@@ -3,15 +3,15 @@
 use std::fmt;
 
 use super::history::short;
+use super::snippet::has_context;
 use super::{LocateOutcome, LocatedTarget, ResolveContext, ResolvedVia, past};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::python::not_found::{NotFound, NotFoundReason};
-use crate::python::outline::Span;
 use crate::relocate::THRESHOLD;
 use crate::relocate::index::entries;
 use crate::selector::doc_version::Revision;
 use crate::selector::{
-    AnchorSpec, AstSpec, Construct, ContextHash, DocVersion, ModuleName, NameSpec, PositionSpec, QualName,
+    AnchorSpec, AstSpec, Construct, DocVersion, ModuleName, NameSpec, PositionSpec, QualName,
 };
 use crate::tape::IoKind;
 use crate::text::decode_source;
@@ -252,9 +252,4 @@ fn last_commit(cx: &ResolveContext<'_>, missing: &[Missing]) -> Option<(String, 
     }
     let selectors: Vec<String> = missing.iter().map(|missing| missing.selector.to_string()).collect();
     cx.tape.query_rare(IoKind::History, &("last", selectors), find)
-}
-
-/// Whether an occurrence of a snippet has the context that the selector describes.
-fn has_context(text: &str, span: &Span, spec: &AnchorSpec) -> bool {
-    spec.hash.is_some() && ContextHash::of(text, span.clone(), spec.ctx) == spec.hash
 }

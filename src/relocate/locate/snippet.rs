@@ -46,6 +46,11 @@ pub(super) fn anchor(cx: &ResolveContext<'_>, spec: &AnchorSpec, path: Option<&A
     in_other_files(cx, spec, path, missing)
 }
 
+/// Whether an occurrence of a snippet has the context that the selector describes.
+pub(super) fn has_context(text: &str, span: &Span, spec: &AnchorSpec) -> bool {
+    spec.hash.is_some() && ContextHash::of(text, span.clone(), spec.ctx) == spec.hash
+}
+
 fn with_evidence(
     cx: &ResolveContext<'_>,
     document: &Arc<Document>,
@@ -72,8 +77,7 @@ fn doubt(text: &str, snippet: &str) -> Option<&'static str> {
 fn in_file(cx: &ResolveContext<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Option<LocateOutcome> {
     let text = &document.text;
     let found = snippet_spans(text, spec);
-    let fits =
-        |span: &Span| spec.hash.is_some() && ContextHash::of(text, span.clone(), spec.ctx) == spec.hash;
+    let fits = |span: &Span| has_context(text, span, spec);
     let letters = exact(text, &spec.snippet).len();
     if let [span] = found.as_slice() {
         let same_letters = text.get(span.clone()) == Some(&spec.snippet);
