@@ -20,10 +20,10 @@ const MAX_BRANCHES: usize = 32;
 const MAX_CHANGED_FILES: usize = 2000;
 /// The most contents that are searched for a name.
 const MAX_CONTENTS: usize = 256;
-/// The most entries of folders that are read for that: a folder is read again in each commit that changed something below it.
-const MAX_ENTRIES: usize = 4_000_000;
 /// The most bytes of them.
 const MAX_CONTENT_BYTES: usize = 128 << 20;
+/// The most entries of folders that are read to find them: a folder is read again in each commit that changed something below it.
+const MAX_ENTRIES: usize = 4_000_000;
 
 /// The commits from a revision to `HEAD`, along first parents where they lead to the revision.
 pub struct CommitPath<'r> {
