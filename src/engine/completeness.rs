@@ -63,12 +63,9 @@ impl SearchedFiles {
 
     /// The status, and the reason if it is not `complete`.
     fn status(&self, cx: &RequestContext<'_>) -> (CompletenessStatus, Option<String>) {
-        match (status(cx, &self.unreadable), &self.linked) {
-            ((CompletenessStatus::Complete, _), Some(reason)) => {
-                (CompletenessStatus::Unknown, Some(reason.clone()))
-            }
-            (known, _) => known,
-        }
+        let (mut status, mut reason) = status(cx, &self.unreadable);
+        weaken(&mut status, &mut reason, CompletenessStatus::Unknown, self.linked.clone());
+        (status, reason)
     }
 
     /// The files that contain the name.
@@ -224,6 +221,18 @@ fn status(cx: &RequestContext<'_>, unreadable: &[AbsPath]) -> (CompletenessStatu
     (if reason.is_some() { CompletenessStatus::Unknown } else { CompletenessStatus::Complete }, reason)
 }
 
+/// Makes what is called complete weaker if there is a reason for that.
+pub(super) fn weaken(
+    status: &mut CompletenessStatus,
+    reason: &mut Option<String>,
+    to: CompletenessStatus,
+    why: Option<String>,
+) {
+    if *status == CompletenessStatus::Complete && why.is_some() {
+        (*status, *reason) = (to, why);
+    }
+}
+
 /// Places that are explained already, by file.
 pub(super) struct ClaimedPlaces<'p>(BTreeMap<&'p AbsPath, BTreeSet<Position>>);
 
@@ -320,12 +329,9 @@ pub(super) fn verdict(
     explained: &Explained,
 ) -> Completeness {
     let (mut status, mut reason) = searched.status(cx);
-    if let Some(cut) = explained.cut.clone().filter(|_| status == CompletenessStatus::Complete) {
-        (status, reason) = (CompletenessStatus::Unknown, Some(cut));
-    }
-    if status == CompletenessStatus::Complete && !explained.unresolved.is_empty() {
-        (status, reason) = (CompletenessStatus::Partial, Some(reasons(&explained.unresolved)));
-    }
+    weaken(&mut status, &mut reason, CompletenessStatus::Unknown, explained.cut.clone());
+    let unresolved = (!explained.unresolved.is_empty()).then(|| reasons(&explained.unresolved));
+    weaken(&mut status, &mut reason, CompletenessStatus::Partial, unresolved);
     Completeness {
         status,
         reason,

@@ -88,6 +88,10 @@ impl Recording {
     ) -> Self {
         Self { answers, blobs, frames, calls: 0 }
     }
+
+    fn put(&mut self, kind: IoKind, query: &(impl Serialize + ?Sized), answer: &impl Serialize) {
+        self.answers.insert((kind, text(query)), text(answer));
+    }
 }
 
 /// A store of contents by digest.
@@ -127,6 +131,12 @@ pub struct ReplaySource {
     pub blobs: Arc<dyn Blobs>,
     /// Calls by their [`call_key`]; equal calls in the order in which they were made.
     pub calls: BTreeMap<CallKey, VecDeque<Exchange>>,
+}
+
+impl ReplaySource {
+    fn get<A: DeserializeOwned>(&self, kind: IoKind, query: &(impl Serialize + ?Sized)) -> Option<A> {
+        serde_json::from_str(self.answers.get(&(kind, text(query)))?).ok()
+    }
 }
 
 /// A query or call that was not recorded.
@@ -209,16 +219,13 @@ impl Tape {
             TapeMode::Off => live(),
             TapeMode::Recording(recorded) => {
                 let answer = live();
-                locked(recorded).answers.insert((kind, text(query)), text(&answer));
+                locked(recorded).put(kind, query, &answer);
                 answer
             }
             TapeMode::Replaying(replaying) => {
                 let mut replaying = locked(replaying);
-                let key = (kind, text(query));
-                let answer =
-                    replaying.source.answers.get(&key).and_then(|answer| serde_json::from_str(answer).ok());
-                answer.unwrap_or_else(|| {
-                    replaying.mark_unrecorded(kind_name(kind), key.1);
+                replaying.source.get(kind, query).unwrap_or_else(|| {
+                    replaying.mark_unrecorded(kind_name(kind), text(query));
                     missing()
                 })
             }
@@ -236,14 +243,10 @@ impl Tape {
             TapeMode::Off => live(),
             TapeMode::Recording(recorded) => {
                 let answer = live()?;
-                locked(recorded).answers.insert((kind, text(query)), text(&answer));
+                locked(recorded).put(kind, query, &answer);
                 Some(answer)
             }
-            TapeMode::Replaying(replaying) => {
-                let replaying = locked(replaying);
-                let answer = replaying.source.answers.get(&(kind, text(query)))?;
-                serde_json::from_str(answer).ok()
-            }
+            TapeMode::Replaying(replaying) => locked(replaying).source.get(kind, query),
         }
     }
 

@@ -18,12 +18,21 @@ const MAX_COMMITS: usize = 4000;
 const MAX_BRANCHES: usize = 32;
 /// The most Python files that one commit may change for its changes to be searched.
 const MAX_CHANGED_FILES: usize = 2000;
-/// The most contents that are searched for a name.
-const MAX_CONTENTS: usize = 256;
-/// The most bytes of them.
-const MAX_CONTENT_BYTES: usize = 128 << 20;
-/// The most entries of folders that are read to find them: a folder is read again in each commit that changed something below it.
-const MAX_ENTRIES: usize = 4_000_000;
+
+/// How far the history is searched for a content.
+pub(super) struct SearchLimits {
+    pub(super) commits: usize,
+    pub(super) contents: usize,
+    pub(super) bytes: usize,
+    /// The entries of folders that are read: a folder is read again in each commit that changed something below it.
+    pub(super) entries: usize,
+}
+
+impl SearchLimits {
+    /// For a search of something that may never have been there.
+    pub(super) const UNKNOWN: Self =
+        Self { commits: MAX_COMMITS, contents: 256, bytes: 128 << 20, entries: 4_000_000 };
+}
 
 /// The commits from a revision to `HEAD`, along first parents where they lead to the revision.
 pub struct CommitPath<'r> {
@@ -76,13 +85,7 @@ impl States for CommitPath<'_> {
     fn versions(&self, path: &WorkspacePath, from: usize) -> Vec<(usize, Option<ContentId>)> {
         let path = format!("{}{path}", self.prefix);
         let parts: Vec<&str> = path.split('/').collect();
-        let mut lookup = PathLookup {
-            repository: self.repository,
-            parts: &parts,
-            trees: Vec::new(),
-            blob: None,
-            entries: 0,
-        };
+        let mut lookup = PathLookup::new(self.repository, &parts);
         let mut found = Vec::new();
         let mut last = self.commits.get(from).and_then(|(_, tree)| lookup.blob_in(*tree));
         for (at, (_, tree)) in self.commits.iter().enumerate().skip(from + 1) {
@@ -138,14 +141,15 @@ impl States for CommitPath<'_> {
 pub(super) fn last_with(
     repository: &Repository,
     paths: &[String],
-    mut is_wanted: impl FnMut(usize, Vec<u8>) -> bool,
+    limits: &SearchLimits,
+    mut is_wanted: impl FnMut(usize, &[u8]) -> bool,
 ) -> Option<(Oid, usize)> {
     let parts: Vec<Vec<&str>> = paths.iter().map(|path| path.split('/').collect()).collect();
-    let lookup = |parts| (PathLookup { repository, parts, trees: Vec::new(), blob: None, entries: 0 }, None);
-    let mut lookups: Vec<(PathLookup<'_>, Option<Oid>)> = parts.iter().map(|parts| lookup(parts)).collect();
+    let mut lookups: Vec<(PathLookup<'_>, Option<Oid>)> =
+        parts.iter().map(|parts| (PathLookup::new(repository, parts), None)).collect();
     let mut commit = repository.head().ok()?.peel_to_commit().ok()?;
     let (mut contents, mut bytes) = (0, 0);
-    for _ in 0..MAX_COMMITS {
+    for _ in 0..limits.commits {
         for (at, (lookup, last)) in lookups.iter_mut().enumerate() {
             let blob = lookup.blob_in(commit.tree_id());
             if std::mem::replace(last, blob) == blob {
@@ -154,12 +158,12 @@ pub(super) fn last_with(
             let Some(blob) = blob.and_then(|blob| find_blob(repository, blob)) else { continue };
             contents += 1;
             bytes += blob.size();
-            if is_wanted(at, blob.content().to_vec()) {
+            if is_wanted(at, blob.content()) {
                 return Some((commit.id(), at));
             }
         }
         let entries: usize = lookups.iter().map(|(lookup, _)| lookup.entries).sum();
-        if contents >= MAX_CONTENTS || bytes >= MAX_CONTENT_BYTES || entries >= MAX_ENTRIES {
+        if contents >= limits.contents || bytes >= limits.bytes || entries >= limits.entries {
             return None;
         }
         commit = commit.parent(0).ok()?;
@@ -192,7 +196,11 @@ struct PathLookup<'l> {
     entries: usize,
 }
 
-impl PathLookup<'_> {
+impl<'l> PathLookup<'l> {
+    const fn new(repository: &'l Repository, parts: &'l [&'l str]) -> Self {
+        Self { repository, parts, trees: Vec::new(), blob: None, entries: 0 }
+    }
+
     fn blob_in(&mut self, root: Oid) -> Option<Oid> {
         let mut tree = root;
         for (level, part) in self.parts.iter().enumerate() {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use git2::{ObjectType, Repository, Tree, TreeWalkMode, TreeWalkResult};
 use serde::{Deserialize, Serialize};
 
-use super::commits::CommitPath;
+use super::commits::{self, CommitPath, SearchLimits};
 use super::files::{canonical, read_bytes};
 use super::git::find_blob;
 use super::git::tree_size::{MAX_TREE_ENTRIES, TreeSizes};
@@ -93,11 +93,11 @@ pub fn commit_id(root: &AbsPath, revision: &str) -> Result<String, HistoryError>
 pub fn last_with(
     root: &AbsPath,
     files: &[&WorkspacePath],
-    is_wanted: impl FnMut(usize, Vec<u8>) -> bool,
+    is_wanted: impl FnMut(usize, &[u8]) -> bool,
 ) -> Option<(String, usize)> {
     let (repository, prefix) = repository_around(root).ok()?;
     let paths: Vec<String> = files.iter().map(|file| format!("{prefix}{file}")).collect();
-    let (commit, at) = super::commits::last_with(&repository, &paths, is_wanted)?;
+    let (commit, at) = commits::last_with(&repository, &paths, &SearchLimits::UNKNOWN, is_wanted)?;
     Some((commit.to_string(), at))
 }
 
@@ -276,33 +276,18 @@ impl GitRevision {
 
     fn containing(root: &AbsPath, path: &WorkspacePath, digest: &Digest) -> Option<Self> {
         let (repository, prefix) = repository_around(root).ok()?;
-        let repository_path = format!("{prefix}{path}");
-        let (commit, tree) = {
-            let mut commit = repository.head().ok()?.peel_to_commit().ok()?;
-            let mut last = None;
-            let mut contents = 0;
-            let mut found = None;
-            for _ in 0..MAX_COMMITS {
-                let tree = commit.tree().ok()?;
-                let blob = tree.get_path(repository_path.as_ref()).ok().map(|entry| entry.id());
-                if blob != last
-                    && let Some(blob) = blob.and_then(|blob| find_blob(&repository, blob))
-                {
-                    contents += 1;
-                    if Digest::of(blob.content()) == *digest {
-                        found = Some((commit.id(), tree.id()));
-                        break;
-                    }
-                }
-                last = blob;
-                if contents >= MAX_VERSIONS {
-                    break;
-                }
-                let Ok(parent) = commit.parent(0) else { break };
-                commit = parent;
-            }
-            found.filter(|(_, tree)| is_readable(&repository, *tree, &prefix))?
+        let limits = SearchLimits {
+            commits: MAX_COMMITS,
+            contents: MAX_VERSIONS,
+            bytes: usize::MAX,
+            entries: usize::MAX,
         };
+        let is_it = |_, content: &[u8]| Digest::of(content) == *digest;
+        let (commit, _) = commits::last_with(&repository, &[format!("{prefix}{path}")], &limits, is_it)?;
+        let tree = repository.find_commit(commit).ok()?.tree_id();
+        if !is_readable(&repository, tree, &prefix) {
+            return None;
+        }
         Some(Self { repository, commit: Some(commit), tree, prefix, blobs: OnceCell::new() })
     }
 

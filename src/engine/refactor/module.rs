@@ -14,7 +14,7 @@ use super::rename_completeness::reasons;
 use super::rename_edit::with_edits;
 use super::{guards, names, nominal, planning, prepare, residue, speculate};
 use crate::engine::blocking::blocking;
-use crate::engine::completeness;
+use crate::engine::completeness::{self, weaken};
 use crate::engine::context::{HandlerOutput, RequestContext};
 use crate::engine::failure::Failure;
 use crate::engine::locations::preview;
@@ -343,13 +343,9 @@ fn verdict(
     linked: Option<&String>,
 ) -> Completeness {
     let mut verdict = completeness::of_documents(cx, files, &completeness::unreadable(cx));
-    if let (Some(reason), CompletenessStatus::Complete) = (linked, verdict.status) {
-        (verdict.status, verdict.reason) = (CompletenessStatus::Unknown, Some(reason.clone()));
-    }
-    if !open.is_empty() && verdict.status == CompletenessStatus::Complete {
-        verdict.status = CompletenessStatus::Partial;
-        verdict.reason = Some(reasons(open));
-    }
+    let Completeness { status, reason, .. } = &mut verdict;
+    weaken(status, reason, CompletenessStatus::Unknown, linked.cloned());
+    weaken(status, reason, CompletenessStatus::Partial, (!open.is_empty()).then(|| reasons(open)));
     let items = open.iter().map(|place| {
         let (uri, range, at) = cx.locations.span(&place.document, place.span.clone());
         UnresolvedOccurrence {

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use super::history::short;
+use super::named::scope_names;
+use super::plain_name::qualnames;
 use super::snippet::has_context;
 use super::{LocateOutcome, LocatedTarget, ResolveContext, ResolvedVia, past};
 use crate::path::{AbsPath, WorkspacePath};
@@ -10,9 +12,7 @@ use crate::python::not_found::{NotFound, NotFoundReason};
 use crate::relocate::THRESHOLD;
 use crate::relocate::index::entries;
 use crate::selector::doc_version::Revision;
-use crate::selector::{
-    AnchorSpec, AstSpec, Construct, DocVersion, ModuleName, NameSpec, PositionSpec, QualName,
-};
+use crate::selector::{AnchorSpec, AstSpec, Construct, DocVersion, NameSpec, PositionSpec, QualName};
 use crate::tape::IoKind;
 use crate::text::decode_source;
 use crate::workspace::files::check_limits;
@@ -180,26 +180,20 @@ fn missing(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option<&AbsPa
     }
 }
 
-/// The ways to read dotted names: a module, and names inside it.
+/// The definitions that dotted names may mean.
 fn splits(cx: &ResolveContext<'_>, spec: &NameSpec) -> Vec<Missing> {
-    let all = spec.name.names();
-    let split = |at: usize| {
-        let (module, names) = all.split_at(at);
-        let files = files_of(cx, &module.join("."));
-        let qualname = QualName::new(ModuleName::new(&module.join("."))?, names.to_vec())?;
-        let selector = PositionSpec::Symbol(spec.qualified(qualname));
-        Some(Missing { selector, sought: Sought::Chain(names.to_vec()), files })
+    let missing = |name: QualName| Missing {
+        files: files_of(cx, name.module.as_str()),
+        sought: Sought::Chain(name.names().to_vec()),
+        selector: PositionSpec::Symbol(spec.qualified(name)),
     };
-    (1..all.len()).rev().filter_map(split).collect()
+    qualnames(spec).map(missing).collect()
 }
 
 /// The definition that the steps of an AST path name, if they name one.
 fn of_steps(cx: &ResolveContext<'_>, spec: &AstSpec) -> Option<Missing> {
-    let (first, steps) = spec.path.split_first()?;
-    let module = first.name().filter(|_| first.construct == Construct::Module)?;
-    let is_scope = |construct| matches!(construct, Construct::Class | Construct::Def);
-    let scopes = steps.iter().filter(|step| is_scope(step.construct));
-    let names: Vec<String> = scopes.filter_map(|step| step.name().map(str::to_owned)).collect();
+    let module = spec.path.first().filter(|step| step.construct == Construct::Module)?.name()?;
+    let names = scope_names(spec);
     let is_path = crate::path::is_python(module);
     let files = if is_path { WorkspacePath::new(module).into_iter().collect() } else { files_of(cx, module) };
     let selector = PositionSpec::Ast(spec.clone());
@@ -232,12 +226,12 @@ fn last_commit(cx: &ResolveContext<'_>, missing: &[Missing]) -> Option<(String, 
         .take(MAX_FILES)
         .collect();
     let mut parsed = 0;
-    let mut defines = |at: usize, bytes: Vec<u8>| {
+    let mut defines = |at: usize, bytes: &[u8]| {
         let (path, which) = wanted[at];
-        if parsed > MAX_PARSED_BYTES || check_limits(&cx.snapshot.absolute(path), &bytes).is_err() {
+        if parsed > MAX_PARSED_BYTES || check_limits(&cx.snapshot.absolute(path), bytes).is_err() {
             return false;
         }
-        let (sought, text) = (&missing[which].sought, decode_source(bytes).text);
+        let (sought, text) = (&missing[which].sought, decode_source(bytes.to_vec()).text);
         let may_be = sought.may_be_in(&text);
         parsed += if may_be { text.len() } else { 0 };
         may_be && sought.is_in(&text)

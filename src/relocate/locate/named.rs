@@ -160,15 +160,21 @@ fn locate_entry(
     Some(LocatedTarget { target, evidence })
 }
 
+/// The name of the class or function that a step names.
+fn scope_name(step: &AstStep) -> Option<&str> {
+    step.name().filter(|_| matches!(step.construct, Construct::Class | Construct::Def))
+}
+
+/// The names of the classes and functions that an AST path names.
+pub(super) fn scope_names(spec: &AstSpec) -> Vec<String> {
+    spec.path.iter().filter_map(scope_name).map(str::to_owned).collect()
+}
+
 /// Locates an AST path with a missing step: by the classes and functions that it names, then by the remaining steps.
 pub(super) fn moved_path(cx: &ResolveContext<'_>, spec: &AstSpec, reason: String) -> LocateOutcome {
-    let is_named_scope = |step: &&AstStep| {
-        matches!(step.construct, Construct::Class | Construct::Def) && step.name().is_some()
-    };
     let module = spec.path.first().and_then(AstStep::name).unwrap_or_default();
-    let names: Vec<String> =
-        spec.path.iter().filter(is_named_scope).filter_map(|step| step.name().map(str::to_owned)).collect();
-    let last = spec.path.iter().rposition(|step| is_named_scope(&step));
+    let names = scope_names(spec);
+    let last = spec.path.iter().rposition(|step| scope_name(step).is_some());
     let not_found =
         || LocateOutcome::NotFound(NotFound::new(NotFoundReason::Other { reason: reason.clone() }));
     let Some(last) = last else { return not_found() };

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::snippet::has_context;
 use super::{
     Ambiguous, LocateOutcome, LocatedTarget, Part, ResolutionEvidence, ResolveContext, ResolvedVia, history,
     locate_current, part, plain_name,
@@ -417,17 +418,8 @@ pub(super) fn snippet_spans(text: &str, spec: &AnchorSpec) -> Vec<Span> {
     if found.is_empty() {
         found = same_tokens(text, &spec.snippet);
     }
-    if let Some(hash) = &spec.hash {
-        let fits: Vec<Span> = found
-            .iter()
-            .filter(|span| ContextHash::of(text, (*span).clone(), spec.ctx).as_ref() == Some(hash))
-            .cloned()
-            .collect();
-        if !fits.is_empty() {
-            return fits;
-        }
-    }
-    found
+    let fits: Vec<Span> = found.iter().filter(|span| has_context(text, span, spec)).cloned().collect();
+    if fits.is_empty() { found } else { fits }
 }
 
 /// The paths that a content may have had: those of the files that have it now, or else of the file that defines the same

@@ -96,17 +96,19 @@ fn in_file(
     resolve_in(files, roots, &[known.unwrap_or_else(unknown)], &spec.qualified(qualname))
 }
 
+/// The ways to read dotted names as a module with a name in it, the longest module first.
+pub(super) fn qualnames(spec: &NameSpec) -> impl Iterator<Item = QualName> {
+    let names = spec.name.names();
+    (1..names.len()).rev().filter_map(|split| {
+        QualName::new(ModuleName::new(&names[..split].join("."))?, names[split..].to_vec())
+    })
+}
+
 /// Resolves a name as a module with a name in it. The longest module that has the name is taken; the reason for a failure is
 /// that of the longest module.
 fn in_module(files: &dyn Files, roots: &ImportRoots, spec: &NameSpec) -> ResolveOutcome {
-    let names = spec.name.names();
     let mut near = None;
-    for split in (1..names.len()).rev() {
-        let module = names[..split].join(".");
-        let modules = roots.find(files, &module);
-        let qualname =
-            ModuleName::new(&module).and_then(|module| QualName::new(module, names[split..].to_vec()));
-        let Some(qualname) = qualname.filter(|_| !modules.is_empty()) else { continue };
+    for qualname in qualnames(spec).filter(|name| !roots.find(files, name.module.as_str()).is_empty()) {
         match resolve_symbol(files, roots, &spec.qualified(qualname)) {
             ResolveOutcome::NotFound(reason) => near = near.or(Some(reason)),
             found => return found,

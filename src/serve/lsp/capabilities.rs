@@ -3,7 +3,7 @@
 use lsp_types as lsp;
 use serde_json::Value;
 
-use super::convert::ClientEdits;
+use super::convert::{ClientDiagnostics, ClientEdits};
 use crate::text::ColumnUnit;
 
 /// What a client supports.
@@ -19,10 +19,7 @@ pub(super) struct ClientSupport {
     pub(super) resolves: bool,
     /// Whether it can be asked to request diagnostics again.
     pub(super) refreshes: bool,
-    /// Whether it shows the places that a diagnostic is also about.
-    pub(super) relates: bool,
-    /// Whether it shows that code is unused or deprecated.
-    pub(super) tags: bool,
+    pub(super) diagnostics: ClientDiagnostics,
     /// Whether it can be asked to tell of changed files.
     pub(super) watches: bool,
 }
@@ -61,8 +58,10 @@ impl ClientSupport {
             pulls: document.is_some_and(|document| document.diagnostic.is_some()),
             resolves,
             refreshes,
-            relates: published.and_then(|published| published.related_information).unwrap_or_default(),
-            tags: published.is_some_and(|published| published.tag_support.is_some()),
+            diagnostics: ClientDiagnostics {
+                related: published.and_then(|published| published.related_information).unwrap_or_default(),
+                tags: published.is_some_and(|published| published.tag_support.is_some()),
+            },
             watches: workspace
                 .and_then(|workspace| workspace.did_change_watched_files?.dynamic_registration)
                 .unwrap_or_default(),

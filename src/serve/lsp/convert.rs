@@ -179,20 +179,30 @@ impl LspConverter<'_> {
         symbols.iter().map(one).collect()
     }
 
-    pub(super) fn diagnostics(&mut self, items: &[Diagnostic]) -> Result<Vec<lsp::Diagnostic>, ErrorBody> {
-        items.iter().map(|item| self.diagnostic(item)).collect()
+    pub(super) fn diagnostics(
+        &mut self,
+        items: &[Diagnostic],
+        client: &ClientDiagnostics,
+    ) -> Result<Vec<lsp::Diagnostic>, ErrorBody> {
+        items.iter().map(|item| self.diagnostic(item, client)).collect()
     }
 
-    fn diagnostic(&mut self, item: &Diagnostic) -> Result<lsp::Diagnostic, ErrorBody> {
+    fn diagnostic(
+        &mut self,
+        item: &Diagnostic,
+        client: &ClientDiagnostics,
+    ) -> Result<lsp::Diagnostic, ErrorBody> {
         let related: Result<Vec<_>, ErrorBody> = item
             .related
             .iter()
+            .filter(|_| client.related)
             .map(|related| {
                 let location = self.place(&related.location.uri, related.location.range)?;
                 Ok(lsp::DiagnosticRelatedInformation { location, message: related.message.clone() })
             })
             .collect();
         let tag = |tag: &String| match tag.as_str() {
+            _ if !client.tags => None,
             "unnecessary" => Some(lsp::DiagnosticTag::UNNECESSARY),
             "deprecated" => Some(lsp::DiagnosticTag::DEPRECATED),
             _ => None,
@@ -284,6 +294,15 @@ impl LspConverter<'_> {
         }
         Ok(())
     }
+}
+
+/// What of a diagnostic a client shows besides its message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClientDiagnostics {
+    /// The places that it is also about.
+    pub(super) related: bool,
+    /// That code is unused or deprecated.
+    pub(super) tags: bool,
 }
 
 /// What a client can do with edits.

@@ -540,13 +540,8 @@ impl RequestHandler<'_> {
         if let [not_checked, ..] = found.not_checked.as_slice() {
             return Err(failed(codes::REQUEST_FAILED, &not_checked.reason));
         }
-        let items = self.converter(&bundle).await.diagnostics(&found.items);
-        let mut items = items.map_err(|error| of_body(&error))?;
-        for item in &mut items {
-            item.related_information = item.related_information.take().filter(|_| self.server.client.relates);
-            item.tags = item.tags.take().filter(|_| self.server.client.tags);
-        }
-        Ok(items)
+        let shown = &self.server.client.diagnostics;
+        self.converter(&bundle).await.diagnostics(&found.items, shown).map_err(|error| of_body(&error))
     }
 
     fn workspace_path(&self, path: &AbsPath) -> Result<WorkspacePath, ResponseError> {
