@@ -15,8 +15,11 @@ use crate::workspace::parallel::parallel_map;
 /// The maximum size of the cache, in bytes. The index of 17 000 files takes 25 MB.
 const MAX_BYTES: u64 = 128 << 20;
 
-/// With more files in the installed packages, they are not searched.
+/// With more files in a folder of packages, it is not searched.
 const MAX_FILES: usize = 100_000;
+
+/// With fewer files in a folder, they are read each time: an index would be many small files.
+const MIN_FILES: usize = 100;
 
 /// How many parts the index has.
 const PARTS: u64 = 256;
@@ -30,11 +33,18 @@ const ANY_WORD: u64 = u64::MAX;
 /// The installed files and their words.
 pub(super) struct InstalledWords {
     /// `None` if not all files can be searched.
-    folders: Option<Vec<AbsPath>>,
-    /// The digest of the state of the packages.
+    folders: Option<Vec<FolderWords>>,
+}
+
+/// A folder of packages and the words of its files. Each has its own index: those of the packages serve whichever server is asked.
+struct FolderWords {
+    folder: AbsPath,
+    /// The digest of the state of all packages.
     group: Digest,
     store: Option<DiskCache>,
     threads: usize,
+    /// With fewer files no index is stored.
+    min_files: usize,
     /// What was read because the cache did not have it; `None` in it if there are too many files.
     read: OnceLock<Option<Vec<FileWords>>>,
 }
@@ -46,8 +56,20 @@ impl InstalledWords {
     /// The words of what is installed for a workspace. `cache` is the folder of all caches.
     pub(super) fn new(inputs: &Inputs, cache: Option<&AbsPath>, threads: usize) -> Self {
         let store = cache.map(|cache| DiskCache::new(cache.join("installed"), MAX_BYTES));
-        let (folders, group) = (inputs.installed_folders(), inputs.packages_digest());
-        Self { folders, group, store, threads, read: OnceLock::new() }
+        let group = inputs.packages_digest();
+        let words = |folder| FolderWords {
+            folder,
+            group,
+            store: store.clone(),
+            threads,
+            min_files: MIN_FILES,
+            read: OnceLock::new(),
+        };
+        Self {
+            folders: inputs
+                .installed_folders()
+                .map(|folders| outermost(folders).into_iter().map(words).collect()),
+        }
     }
 
     /// The files in which one of the names is written, sorted. `None` if not all files can be searched.
@@ -55,13 +77,36 @@ impl InstalledWords {
         // Names beyond ASCII can be written in several ways.
         let folders = self.folders.as_ref().filter(|_| names.iter().all(|name| name.is_ascii()))?;
         let hashes: Vec<u64> = names.iter().map(|name| word_hash(name.as_bytes())).collect();
+        let mut files = BTreeSet::new();
+        for folder in folders {
+            files.extend(folder.files_with(&hashes)?);
+        }
+        Some(files.into_iter().collect())
+    }
+}
+
+/// Folders without those that are within others, or are others by another path.
+fn outermost(folders: Vec<AbsPath>) -> Vec<AbsPath> {
+    let real: Vec<AbsPath> = folders.iter().map(canonical).collect();
+    let is_within = |own: usize, other: usize| {
+        real[own].strip_prefix(&real[other]).is_some() && (real[own] != real[other] || other < own)
+    };
+    let kept = folders.into_iter().enumerate();
+    kept.filter(|(own, _)| !(0..real.len()).any(|other| other != *own && is_within(*own, other)))
+        .map(|(_, folder)| folder)
+        .collect()
+}
+
+impl FolderWords {
+    /// The files with one of the words, given by their hashes. `None` if there are too many files.
+    fn files_with(&self, hashes: &[u64]) -> Option<Vec<AbsPath>> {
         // What can be cached, and what is evicted when, does not change the answer.
         if self.read.get().is_none()
-            && let Some(cached) = self.store.as_ref().and_then(|store| self.cached(store, &hashes))
+            && let Some(cached) = self.store.as_ref().and_then(|store| self.cached(store, hashes))
         {
             return cached;
         }
-        let all = self.read.get_or_init(|| self.read(folders)).as_ref()?;
+        let all = self.read.get_or_init(|| self.read()).as_ref()?;
         let has = |words: &Option<Vec<u64>>| {
             words.as_ref().is_none_or(|all| hashes.iter().any(|hash| all.binary_search(hash).is_ok()))
         };
@@ -83,8 +128,7 @@ impl InstalledWords {
     }
 
     fn key(&self, part: &str) -> Digest {
-        let folders = self.folders.iter().flatten().map(AbsPath::as_str);
-        Digest::of_fields(std::iter::once(part).chain(folders).map(str::as_bytes))
+        Digest::of_fields([part, self.folder.as_str()].map(str::as_bytes))
     }
 
     /// The searched files; `Some(None)` if there are too many.
@@ -114,13 +158,13 @@ impl InstalledWords {
     }
 
     /// Reads all files, and stores the index. `None` if there are too many files.
-    fn read(&self, folders: &[AbsPath]) -> Option<Vec<FileWords>> {
+    fn read(&self) -> Option<Vec<FileWords>> {
         let put = |part: &str, bytes: &[u8]| {
             if let Some(store) = &self.store {
                 store.put(&self.group, &self.key(part), |out| out.write_all(bytes));
             }
         };
-        let Some(files) = python_files(folders) else {
+        let Some(files) = python_files(&self.folder) else {
             put("files", b"null");
             return None;
         };
@@ -131,7 +175,7 @@ impl InstalledWords {
             all.dedup();
             Some(all)
         });
-        if self.store.is_some() {
+        if self.store.is_some() && files.len() >= self.min_files {
             let paths: Vec<&str> = files.iter().map(AbsPath::as_str).collect();
             put("files", &serde_json::to_vec(&paths).ok()?);
             for (number, part) in parts_of(&sets).iter().enumerate() {
@@ -159,9 +203,9 @@ fn parts_of(sets: &[Option<Vec<u64>>]) -> Vec<Vec<u8>> {
     parts
 }
 
-/// The Python files below folders, each once, with links followed. `None` if there are too many, or a folder cannot be listed.
-fn python_files(folders: &[AbsPath]) -> Option<Vec<AbsPath>> {
-    let mut pending = folders.to_vec();
+/// The Python files below a folder, each once, with links followed. `None` if there are too many, or a folder cannot be listed.
+fn python_files(folder: &AbsPath) -> Option<Vec<AbsPath>> {
+    let mut pending = vec![folder.clone()];
     let (mut seen, mut files) = (BTreeSet::new(), BTreeSet::new());
     while let Some(folder) = pending.pop() {
         if !seen.insert(canonical(&folder)) {
@@ -194,8 +238,17 @@ mod tests {
     /// The words of what is in a folder, with a digest of its state.
     fn words_in(folder: &AbsPath, state: &str, cache: Option<&AbsPath>) -> InstalledWords {
         let store = cache.map(|cache| DiskCache::new(cache.clone(), MAX_BYTES));
-        let (folders, group) = (Some(vec![folder.clone()]), Digest::of(state.as_bytes()));
-        InstalledWords { folders, group, store, threads: 1, read: OnceLock::new() }
+        let (folder, group) = (folder.clone(), Digest::of(state.as_bytes()));
+        InstalledWords {
+            folders: Some(vec![FolderWords {
+                folder,
+                group,
+                store,
+                threads: 1,
+                min_files: 1,
+                read: OnceLock::new(),
+            }]),
+        }
     }
 
     #[test]
@@ -225,7 +278,7 @@ mod tests {
         assert_eq!(found(&["absent"]), [""; 0]);
         assert_eq!(words("2").files_with(&["two"]).unwrap().len(), 3);
         // The list of files alone may be evicted.
-        let list = words("2").key("files").to_hex();
+        let list = words("2").folders.unwrap()[0].key("files").to_hex();
         let listed = |folder: &std::path::Path| -> Vec<std::path::PathBuf> {
             std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
         };
@@ -244,6 +297,18 @@ mod tests {
             assert_eq!(words.files_with(&["two"]).unwrap().len(), 3);
             std::fs::write(root.join("packages/e.py").as_path(), "two").unwrap();
         }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn each_folder_is_searched_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = AbsPath::new(folder.path()).unwrap();
+        std::fs::create_dir_all(root.join("lib/own").as_path()).unwrap();
+        std::fs::create_dir(root.join("library").as_path()).unwrap();
+        std::os::unix::fs::symlink("lib", root.join("lib64").as_path()).unwrap();
+        let folders = ["lib/own", "lib64", "library", "lib", "library"].map(|name| root.join(name));
+        assert_eq!(outermost(folders.to_vec()), ["lib64", "library"].map(|name| root.join(name)));
     }
 
     #[test]
