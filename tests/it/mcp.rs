@@ -249,12 +249,19 @@ fn a_garbage_client_hurts_nothing() {
         assert_eq!(refused["error"]["code"], -32602, "{params}: {refused}");
         assert!(refused["error"]["message"].as_str().unwrap().contains(method), "{params}: {refused}");
     }
+    // No list has a second page.
+    for method in ["tools/list", "resources/list", "resources/templates/list"] {
+        let refused = client.request(method, json!({"cursor": "2"}));
+        assert_eq!(refused["error"]["code"], -32602, "{method}: {refused}");
+        assert!(client.request(method, json!({}))["result"].is_object(), "{method}");
+    }
     for (arguments, message) in [
         (json!({"selector": "Shape.area", "server_command": "/bin/sh"}), "has no argument"),
         (json!({"selector": ["Shape.area", "--apply"]}), "E/USAGE"),
         (json!({}), "E/USAGE"),
         (json!({"selector": "--version"}), "E/"),
         (json!({"selector": {"uri": 3}}), "E/"),
+        (json!({"selector": 5}), "wrong value"),
     ] {
         let refused = call(&mut client, "locate", arguments.clone());
         assert_eq!(refused["isError"], true, "{arguments}: {refused}");

@@ -100,16 +100,15 @@ pub(super) fn name(arg: &Arg) -> String {
 }
 
 fn property(arg: &Arg) -> Value {
-    let values: Vec<&str> = arg.get_value_names().into_iter().flatten().map(|name| name.as_str()).collect();
     let accepted: Vec<String> = match takes_values(arg) {
         true => arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect(),
         false => Vec::new(),
     };
-    let one = match (takes_values(arg), values.as_slice()) {
-        (false, _) => json!({"type": "boolean"}),
-        (true, ["N"]) => json!({"type": "integer", "minimum": 1}),
-        _ if !accepted.is_empty() => json!({"type": "string", "enum": accepted}),
-        _ => json!({"type": "string"}),
+    let one = match takes_values(arg) {
+        false => json!({"type": "boolean"}),
+        true if is_number(arg) => json!({"type": "integer", "minimum": 1}),
+        true if !accepted.is_empty() => json!({"type": "string", "enum": accepted}),
+        true => json!({"type": "string"}),
     };
     let mut property = match is_list(arg) {
         true => json!({"type": "array", "items": one}),
@@ -125,6 +124,14 @@ fn property(arg: &Arg) -> Value {
 
 pub(super) fn takes_values(arg: &Arg) -> bool {
     arg.get_action().takes_values()
+}
+
+fn has_optional_value(arg: &Arg) -> bool {
+    arg.get_num_args().is_some_and(|count| count.min_values() == 0)
+}
+
+pub(super) fn is_number(arg: &Arg) -> bool {
+    arg.get_value_names().into_iter().flatten().any(|name| name == "N")
 }
 
 pub(super) fn is_list(arg: &Arg) -> bool {
@@ -162,7 +169,7 @@ impl ToolArguments {
                 return Err(ErrorBody::new(ErrorSymbol::Usage, message)
                     .hint(format!("its arguments are {}", known.join(", "))));
             };
-            let values = texts(value).ok_or_else(|| {
+            let values = texts(arg, value).ok_or_else(|| {
                 let message = format!("the argument {key:?} has a wrong value: {value}");
                 ErrorBody::new(ErrorSymbol::Usage, message).hint(format!("its schema is {}", property(arg)))
             })?;
@@ -187,23 +194,29 @@ impl ToolArguments {
 
 /// The words of an option.
 fn options(long: &str, arg: &Arg, values: &[String]) -> Vec<String> {
-    let has_optional_value = arg.get_num_args().is_some_and(|count| count.min_values() == 0);
     let word = |value: &String| match value.as_str() {
-        "true" if !takes_values(arg) || has_optional_value => Some(format!("--{long}")),
-        "false" if !takes_values(arg) || has_optional_value => None,
+        "true" if !takes_values(arg) || has_optional_value(arg) => Some(format!("--{long}")),
+        "false" if !takes_values(arg) || has_optional_value(arg) => None,
         // An error of the command line.
         value => Some(format!("--{long}={value}")),
     };
     values.iter().filter_map(word).collect()
 }
 
-/// A value as texts; `None` if it cannot be given on a command line. An object is a selector in JSON.
-fn texts(value: &Value) -> Option<Vec<String>> {
+/// A value as texts; `None` if it is of another type than the argument. An object is a selector in JSON. Numbers and flags in quotes are
+/// taken: what they mean is certain, and models write them.
+fn texts(arg: &Arg, value: &Value) -> Option<Vec<String>> {
+    let is_text = takes_values(arg) && !is_number(arg);
     match value {
         Value::Null => Some(Vec::new()),
+        Value::Number(_) if is_text => None,
+        Value::Bool(_) if takes_values(arg) && !has_optional_value(arg) => None,
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => Some(vec![value.to_string()]),
         Value::String(text) => Some(vec![text.clone()]),
-        Value::Array(items) => items.iter().map(texts).collect::<Option<Vec<_>>>().map(|all| all.concat()),
+        Value::Array(_) if !is_list(arg) => None,
+        Value::Array(items) => {
+            items.iter().map(|item| texts(arg, item)).collect::<Option<Vec<_>>>().map(|all| all.concat())
+        }
     }
 }
 
@@ -251,6 +264,20 @@ mod tests {
         assert_eq!(words("types", types).unwrap(), ["types", "--supertypes", "C"]);
         let refused = words("types", json!({"selector": "C", "direction": "up"})).unwrap_err();
         assert!(refused.contains("wrong value"), "{refused}");
+        assert_eq!(
+            words("refs", json!({"selector": "f", "limit": "2"})).unwrap(),
+            ["refs", "--limit=2", "f"]
+        );
+        for given in [
+            json!({"selector": 5}),
+            json!({"selector": true}),
+            json!({"limit": true}),
+            json!({"selector": ["a", "b"]}),
+            json!({"limit": [1, 2]}),
+        ] {
+            let refused = words("refs", given).unwrap_err();
+            assert!(refused.contains("wrong value"), "{refused}");
+        }
     }
 
     #[test]

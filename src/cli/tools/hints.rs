@@ -5,7 +5,7 @@ use clap::{Arg, ArgMatches, CommandFactory as _};
 use serde_json::{Map, Value};
 
 use super::TOOLS;
-use super::arguments::{EDIT, choices, is_list, name, offered, takes_values};
+use super::arguments::{EDIT, choices, is_list, is_number, name, offered, takes_values};
 use crate::cli::Cli;
 use crate::cli::skill::text_words;
 
@@ -41,9 +41,13 @@ pub(super) fn as_tool_calls(text: &str) -> String {
 /// The call of a tool that does the same as a command line.
 fn tool_call(line: &str) -> Option<String> {
     let words = text_words(line)?;
-    let tool = words.get(1)?;
+    let is_help = words.len() == 3 && words[1] == "help";
+    let tool = words.get(if is_help { 2 } else { 1 })?;
     if !TOOLS.iter().any(|(name, ..)| name == tool) {
         return None;
+    }
+    if is_help {
+        return Some(format!("the description of {tool}"));
     }
     if words.len() == 2 {
         return Some(tool.clone());
@@ -74,9 +78,8 @@ fn value(arg: &Arg, given: &ArgMatches, id: &str) -> Value {
         return true.into();
     }
     let raw = given.get_raw(id).into_iter().flatten().map(|raw| raw.to_string_lossy().into_owned());
-    let is_number = arg.get_value_names().into_iter().flatten().any(|name| name == "N");
     let one = |text: String| match text.parse::<u64>() {
-        Ok(number) if is_number => number.into(),
+        Ok(number) if is_number(arg) => number.into(),
         _ => Value::from(text),
     };
     let mut all: Vec<Value> = raw.map(one).collect();
@@ -108,7 +111,8 @@ mod tests {
             ),
             ("add it: lanser apply EDIT --allow-dirty", r#"add it: apply {"allow_dirty":"all"}"#),
             ("`lanser refs` lists the uses", "`refs` lists the uses"),
-            ("`lanser impl` searches; lanser help locate", "`lanser impl` searches; lanser help locate"),
+            ("`lanser impl` searches; lanser help impl", "`lanser impl` searches; lanser help impl"),
+            ("`lanser help locate` has the forms", "`the description of locate` has the forms"),
             ("to undo: lanser undo 8b6b\n", "to undo: undo {\"transaction\":\"8b6b\"}\n"),
         ] {
             assert_eq!(as_tool_calls(text), expected);

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, JsonObject,
-    ListResourceTemplatesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents, ResourceTemplate,
-    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ResourceContents, ResourceTemplate, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{QuitReason, RequestContext, RoleServer, RunningService};
 use rmcp::{ErrorData, ServiceExt as _};
@@ -135,9 +135,10 @@ impl<S: ToolSource> ServerHandler for McpServer<S> {
 
     async fn list_tools(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        refuse_cursor(request)?;
         Ok(ListToolsResult::with_all_items(self.source.tools().iter().map(|tool| self.tool(tool)).collect()))
     }
 
@@ -184,13 +185,24 @@ impl<S: ToolSource> ServerHandler for McpServer<S> {
 
     async fn list_resource_templates(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        refuse_cursor(request)?;
         let template = ResourceTemplate::new(format!("{BUNDLES}{{bundleId}}"), "bundle")
             .with_description("An answer as a whole, by the bundleId of an earlier result")
             .with_mime_type("application/json");
         Ok(ListResourceTemplatesResult::with_all_items(vec![template]))
+    }
+
+    /// Bundles are read by their id, and not listed.
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        refuse_cursor(request)?;
+        Ok(ListResourcesResult::default())
     }
 
     async fn read_resource(
@@ -206,6 +218,14 @@ impl<S: ToolSource> ServerHandler for McpServer<S> {
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let contents = ResourceContents::text(text, request.uri).with_mime_type("application/json");
         Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+}
+
+/// Refuses to list more: every list has one page, so no cursor was given out.
+fn refuse_cursor(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor) {
+        Some(cursor) => Err(ErrorData::invalid_params(format!("unknown cursor: {cursor}"), None)),
+        None => Ok(()),
     }
 }
 
