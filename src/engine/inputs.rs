@@ -167,7 +167,7 @@ impl Inputs {
         let python = tools.python.as_ref();
         let package = tools.found.as_ref().ok().map(|found| &found.stubs);
         let paths = path_map(settings, python, package);
-        let typeshed = tools.found.as_ref().ok().map(FoundServer::typeshed);
+        let typeshed = tools.found.as_ref().ok().and_then(|found| found.typeshed.clone());
         let roots = ImportRoots::new(&files, &settings.root, &config, python, typeshed);
         let environment = environment(settings, &snapshot, &outside, &config, python, packages, &paths);
         let included = IncludeFilter::new(&config);
@@ -245,7 +245,7 @@ impl Inputs {
 
     /// The import roots for another state of the files.
     pub(super) fn roots_of(&self, files: &dyn Files) -> ImportRoots {
-        let typeshed = self.tools.found.as_ref().ok().map(FoundServer::typeshed);
+        let typeshed = self.tools.found.as_ref().ok().and_then(|found| found.typeshed.clone());
         ImportRoots::new(files, &self.root, &self.config, self.tools.python.as_ref(), typeshed)
     }
 

@@ -287,6 +287,12 @@ impl ImportRoots {
         views.chain(&self.environment).map(|root| &root.folder).chain(&self.stub_path)
     }
 
+    /// The folder of the stubs that are bundled with the server.
+    #[must_use]
+    pub const fn typeshed(&self) -> Option<&AbsPath> {
+        self.typeshed.as_ref()
+    }
+
     /// The folders of installed packages, and of the stubs that are bundled with the server. `None` if these are not known.
     #[must_use]
     pub fn installed(&self) -> Option<Vec<&AbsPath>> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::path::AbsPath;
 
+use super::bundled_stubs;
 use super::error::{SearchAttempt, Unavailable};
 use super::follow::{follow, is_executable, site_packages};
 use super::node::{Node, choose};
@@ -39,14 +40,20 @@ pub fn find(request: &ToolchainRequest) -> Result<FoundServer, Unavailable> {
     check_version(request)?;
     let mut tried = Vec::new();
     let mut hint = hint(request);
+    let unusable = |why: String| Unavailable {
+        what: format!("{} was found, but {why}", wanted(request)),
+        tried: Vec::new(),
+        hint: "make that folder writable, or choose another one with LANSER_CACHE_DIR".to_owned(),
+    };
     for candidate in server_candidates(request) {
         match accept(request, &candidate) {
             Err(why) => tried.push(SearchAttempt::new(candidate.location, why)),
-            Ok(package) if is_native(package.kind) => {
-                return Ok(found(request, package, None, candidate.source));
-            }
+            Ok(package) if is_native(package.kind) => match found(request, package, None, candidate.source) {
+                Ok(found) => return Ok(found),
+                Err(why) => tried.push(SearchAttempt::new(candidate.location, why)),
+            },
             Ok(package) => match choose(request, candidate.node.as_deref(), Some(package)) {
-                Ok(node) => return Ok(found(request, package, Some(node), candidate.source)),
+                Ok(node) => return found(request, package, Some(node), candidate.source).map_err(unusable),
                 Err(nodes) => {
                     tried.push(SearchAttempt::new(
                         candidate.location,
@@ -65,27 +72,38 @@ pub fn find(request: &ToolchainRequest) -> Result<FoundServer, Unavailable> {
 }
 
 /// The server made of a package, and of a node if it is a script.
+///
+/// # Errors
+/// If its stubs cannot be written.
 pub(super) fn found(
     request: &ToolchainRequest,
     package: &Package,
     node: Option<Node>,
     source: ServerSource,
-) -> FoundServer {
+) -> Result<FoundServer, String> {
     let main = package.main_file();
-    let (program, stubs) = match node {
+    let (program, stubs, typeshed) = match node {
         Some(Node { path: node, version: node_version }) => {
-            (ServerProgram::Script { node, node_version, script: main }, package.root.clone())
+            let typeshed = package.root.join("dist/typeshed-fallback");
+            (ServerProgram::Script { node, node_version, script: main }, package.root.clone(), Some(typeshed))
         }
-        None => (ServerProgram::Native(main), InstallStore::new(&request.cache).stubs(package.kind)),
+        None => {
+            let stubs = InstallStore::new(&request.cache).stubs(package.kind);
+            let typeshed = bundled_stubs::folder_of(package, &request.cache, &stubs);
+            let typeshed =
+                typeshed.map_err(|error| format!("its stubs cannot be written to {stubs}: {error}"))?;
+            (ServerProgram::Native(main), stubs, typeshed)
+        }
     };
-    FoundServer {
+    Ok(FoundServer {
         kind: package.kind,
         version: package.version.clone(),
         program,
         package: package.root.clone(),
         stubs,
+        typeshed,
         source,
-    }
+    })
 }
 
 /// Rejects versions that lanser is not tested with, unless the user gives a command.

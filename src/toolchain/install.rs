@@ -73,7 +73,8 @@ pub fn install(
             let package = slot.verified_package(request.pins);
             let package = package
                 .map_err(|why| vec![SearchAttempt::new(slot.folder().to_string(), why), forbidden()])?;
-            Ok(found(request, &package, node, ServerSource::Cache))
+            found(request, &package, node, ServerSource::Cache)
+                .map_err(|why| vec![SearchAttempt::new(slot.folder().to_string(), why)])
         })
     } else {
         provide_node(request, progress).and_then(|node| provide_server(request, node, progress))
@@ -146,8 +147,9 @@ fn provide_server(
     let filled =
         slot.fill(is_intact, report, |content, report| install_server(request, &slot, content, report));
     filled.map_err(|Failed(tried)| tried)?;
-    let package = slot.package().map_err(|why| vec![SearchAttempt::new(slot.folder().to_string(), why)])?;
-    Ok(found(request, &package, node, ServerSource::Cache))
+    let tried = |why| vec![SearchAttempt::new(slot.folder().to_string(), why)];
+    let package = slot.package().map_err(tried)?;
+    found(request, &package, node, ServerSource::Cache).map_err(tried)
 }
 
 /// Why an install failed.

@@ -12,6 +12,7 @@
 //! (the folders of the cache are self-contained and can be deleted).
 
 mod analyzer;
+mod bundled_stubs;
 mod child;
 mod error;
 mod event;

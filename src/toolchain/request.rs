@@ -10,7 +10,7 @@ use crate::path::AbsPath;
 use crate::workspace::search_path;
 
 use super::pins::Pin;
-use super::server_kinds::{default_version, is_native};
+use super::server_kinds::default_version;
 
 /// The wanted server, and where to search for it.
 #[derive(Debug, Clone)]
@@ -191,15 +191,6 @@ impl ServerProgram {
     }
 }
 
-impl FoundServer {
-    /// The folder of its stubs of the standard library and of packages. A server that holds them in its program writes only those
-    /// that it refers to, each below a folder that is named by the content.
-    #[must_use]
-    pub fn typeshed(&self) -> AbsPath {
-        if is_native(self.kind) { self.stubs.clone() } else { self.stubs.join("dist/typeshed-fallback") }
-    }
-}
-
 /// A server that can be launched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundServer {
@@ -214,6 +205,8 @@ pub struct FoundServer {
     /// The folder of the stubs that it brings, which `server://` URIs are relative to: the package, or where a server that holds
     /// them in its program writes them.
     pub stubs: AbsPath,
+    /// The folder of its stubs of the standard library and of packages; `None` if they are in its program and cannot be read.
+    pub typeshed: Option<AbsPath>,
     /// How it was found.
     pub source: ServerSource,
 }

@@ -96,6 +96,7 @@ pub(super) fn read_inputs(workspace: RecordedWorkspace) -> Option<Inputs> {
         program: ServerProgram::Native(missing()),
         stubs: server.package.clone(),
         package: server.package,
+        typeshed: import_roots.typeshed().cloned(),
         source: ServerSource::Cache,
     });
     let none = || Unavailable { what: String::new(), tried: Vec::new(), hint: String::new() };

@@ -156,6 +156,30 @@ end(Thing())
     assert_eq!(failed, ["completeness", "diagnostics"]);
 }
 
+/// The protocol is in ty's stubs, which are in its program; an empty environment has no other copy of them.
+#[test]
+fn an_object_has_to_match_a_protocol_of_the_standard_library() {
+    let project = Project::parse(
+        "\
+//- /thing.py
+class Thing:
+    def read(self, n: int = -1) -> str: return \"\"
+def make() -> Thing: return Thing()
+//- /main.py
+import json
+from thing import make
+json.load(make())
+",
+    );
+    let mut repository = Repository::with_ty(&project);
+    let environment = repository.env.path("environment");
+    let made = repository.env.run("python3", ["-m", "venv", "--without-pip", environment.to_str().unwrap()]);
+    assert_eq!(made.code, Some(0), "{made}");
+    repository.env.set("VIRTUAL_ENV", &environment);
+    let rename = ["rename", "py://thing#Thing.read", "fetch"];
+    assert_eq!(repository.failed_checks(&rename, 78), ["diagnostics"]);
+}
+
 #[test]
 fn importing_files_are_checked_before_others() {
     let mut project = Project::parse(
