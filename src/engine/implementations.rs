@@ -177,6 +177,9 @@ pub(super) fn computed_subclasses(
     files: &[AbsPath],
     member: Option<&str>,
 ) -> Vec<ComputedClass> {
+    if classes.is_closed_enumeration(class) {
+        return Vec::new();
+    }
     let in_file =
         |file: &AbsPath| classes.computed_subclasses(class, below, std::slice::from_ref(file), member);
     parallel_map(files, cx.settings.threads, in_file).into_iter().flatten().collect()

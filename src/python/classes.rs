@@ -12,9 +12,10 @@ use super::bases::{ClassRef, is_typing_form};
 use super::class_heads::{ClassHeads, HEADS};
 use super::lookup::{Lookup, NameTarget, SourceFile, Trail};
 use super::modules::{ImportRoots, Module, ModuleOrigin};
-use super::outline::{Definition, DefinitionKind, Imported, Span};
+use super::outline::{Definition, DefinitionKind, Imported, Span, VariableValue};
 use super::stdlib::{is_builtin, is_stdlib};
 use crate::path::AbsPath;
+use crate::text::names::whole_names;
 use crate::text::names::{is_in_name, names_of};
 use crate::workspace::files::{Document, Files};
 
@@ -363,6 +364,25 @@ impl<'f> Classes<'f> {
         own.into_iter().any(|class| class.definition().bases.iter().any(|base| is_of_enum(&class, base)))
     }
 
+    /// Whether a class is an enumeration that has a member, which Python allows no subclass of.
+    #[must_use]
+    pub fn is_closed_enumeration(&self, class: &Class) -> bool {
+        let mut children = class.source.outline.children(Some(class.index)).map(|(_, child)| child);
+        let is_literal = |value: &VariableValue| value.names.is_empty() && value.computed.is_none();
+        let is_member = |child: &Definition| {
+            // Of a class below another enumeration, the outline does not know that they are members.
+            matches!(child.kind, DefinitionKind::EnumMember | DefinitionKind::Field)
+                && !child.name.starts_with('_')
+                && child.branch.is_none()
+                && is_literal(&child.value)
+        };
+        // Both take members away.
+        let statement = class.document().text.get(class.span().clone()).unwrap_or_default();
+        children.any(is_member)
+            && !["_ignore_", "del"].iter().any(|word| whole_names(statement, word).next().is_some())
+            && self.is_enumeration(class)
+    }
+
     /// Whether a class is a protocol.
     #[must_use]
     pub fn is_protocol(&self, class: &Class) -> bool {
@@ -380,11 +400,24 @@ impl<'f> Classes<'f> {
     /// which not every server brings the stubs.
     #[must_use]
     pub fn structural_forms(&self, class: &Class) -> StructuralForms {
+        self.forms_of(class, &is_of_stdlib)
+    }
+
+    /// The same of a class in an installed package or in the server's stubs. There a base of a module that is not found, mostly one of an
+    /// optional dependency, is of no known type for the server either.
+    #[must_use]
+    pub fn structural_forms_of_installed(&self, class: &Class) -> StructuralForms {
+        self.forms_of(class, &|class, base| {
+            is_of_stdlib(class, base) || self.is_of_missing_module(class, base)
+        })
+    }
+
+    fn forms_of(&self, class: &Class, is_no_form: &dyn Fn(&Class, &str) -> bool) -> StructuralForms {
         let is_nominal_form = |name: &str| matches!(name, "Generic" | "NamedTuple");
         let is_unknown = |class: &Class| {
             let unknown = self.lookup.unknown_bases(&class.source, class.index);
             let is_nominal = |base: &String| {
-                base.rsplit('.').next().is_some_and(is_nominal_form) || is_of_stdlib(class, base)
+                base.rsplit('.').next().is_some_and(is_nominal_form) || is_no_form(class, base)
             };
             !class.definition().other_bases.is_empty() || !unknown.iter().all(is_nominal)
         };
@@ -404,6 +437,21 @@ impl<'f> Classes<'f> {
                 || own.iter().any(|name| name != "Protocol")
                 || self.ancestors(class).iter().any(may_inherit),
         }
+    }
+
+    /// Whether the first name of a base is bound only by imports of modules that are not found.
+    fn is_of_missing_module(&self, class: &Class, base: &str) -> bool {
+        let (outline, file) = (&class.source.outline, &class.document().path);
+        let first = base.split('.').next().unwrap_or_default();
+        let is_defined = outline.definitions.iter().any(|definition| definition.name == first);
+        let has_star = outline.imports.iter().any(|import| import.what == Imported::Star);
+        let mut imports = outline.imports.iter().filter(|import| import.bound == first).peekable();
+        let (files, roots) = (self.lookup.files, self.lookup.roots);
+        !is_defined
+            && !has_star
+            && imports.peek().is_some()
+            && imports
+                .all(|import| import.module != "typing" && roots.imported(files, import, file).is_none())
     }
 
     /// Whether a class or one of its ancestors has a base that cannot be found.
@@ -572,6 +620,55 @@ fn is_of_stdlib(class: &Class, base: &str) -> bool {
 mod tests {
     use super::*;
     use crate::workspace::files::MemoryFiles;
+
+    #[test]
+    fn closed_enumerations() {
+        for (text, expected) in [
+            ("from enum import Enum\nclass C(Enum):\n    A = 1", true),
+            ("import enum\nclass B(str, enum.Enum): ...\nclass C(B):\n    A = 'a'", true),
+            ("from enum import Enum\nclass C(Enum):\n    A: int", false),
+            ("from enum import Enum, nonmember\nclass C(Enum):\n    A = nonmember(1)", false),
+            ("from enum import Enum\nclass C(Enum):\n    _A = 1\n    def f(self): ...", false),
+            ("from mine import Enum\nclass C(Enum):\n    A = 1", false),
+            ("from enum import Enum\nclass C(Enum):\n    _ignore_ = 'A'\n    A = 1", false),
+            ("from enum import Enum\nclass C(Enum):\n    if False:\n        A = 1", false),
+            ("from enum import Enum\nclass C(Enum):\n    A = 1\n    del A", false),
+            ("class C:\n    A = 1", false),
+        ] {
+            let files = MemoryFiles::new([("/w/m.py", text)]);
+            let roots = ImportRoots::of_folder(path("/w"));
+            let classes = Classes::new(&files, &roots);
+            let class =
+                classes.in_file(&path("/w/m.py")).into_iter().find(|class| class.name() == "C").unwrap();
+            assert_eq!(classes.is_closed_enumeration(&class), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn structural_forms_of_installed_classes() {
+        for (text, expected) in [
+            ("from missing import B\nclass C(B): ...", false),
+            ("import missing.b\nclass C(missing.b.B): ...", false),
+            (
+                "try:\n    from missing import B\nexcept ImportError:\n    from other import B\nclass C(B): ...",
+                false,
+            ),
+            ("try:\n    from missing import B\nexcept ImportError:\n    B = object\nclass C(B): ...", true),
+            ("from missing import B\nfrom found import *\nclass C(B): ...", true),
+            ("from found import B\nclass C(B): ...", true),
+            ("from typing import Protocol as B\nclass C(B): ...", true),
+            ("class C(B): ...", true),
+            ("from missing import B\nclass C(B, f()): ...", true),
+        ] {
+            let files = MemoryFiles::new([("/w/m.py", text), ("/w/found.py", "")]);
+            let roots = ImportRoots::of_folder(path("/w"));
+            let classes = Classes::new(&files, &roots);
+            let class =
+                classes.in_file(&path("/w/m.py")).into_iter().find(|class| class.name() == "C").unwrap();
+            assert_eq!(classes.structural_forms_of_installed(&class).protocol, expected, "{text}");
+            assert!(classes.structural_forms(&class).protocol, "{text}");
+        }
+    }
 
     fn path(name: &str) -> AbsPath {
         AbsPath::new(name).unwrap()

@@ -4,7 +4,7 @@
 use tree_sitter::Node;
 
 use super::occurrences::{OccurrenceKind, occurrences};
-use super::outline::Span;
+use super::outline::{DefinitionKind, Import, Imported, Outline, Span};
 use super::syntax::{dotted, parse, preorder, text_of};
 use crate::digest::Digest;
 use crate::text::names::whole_names;
@@ -23,6 +23,61 @@ const INSPECTING: [&str; 9] =
 #[must_use]
 pub fn is_module_passed_on(text: &str, digest: Digest, name: &str) -> bool {
     is_used_as_value(text, digest, name, &|_, _| false)
+}
+
+/// The same, where a use counts if an import of the text may have bound the module or a package above it: the name itself, or the first one
+/// of `a.b.m`, is imported, or is a part of what is (`from .m import x` binds `m` in a package), or `*` is. An import in the body of a
+/// class makes the module an attribute of its objects.
+#[must_use]
+pub fn is_import_passed_on(text: &str, digest: Digest, name: &str) -> bool {
+    let outline = Outline::parse(text);
+    let binds = |import: &Import, name: &str| {
+        import.what == Imported::Star
+            || import.bound == name
+            || import.module.split('.').any(|part| part == name)
+    };
+    let in_class = outline.imports.iter().filter(|import| binds(import, name)).any(|import| {
+        import.parent.is_some_and(|parent| outline.definitions[parent].kind == DefinitionKind::Class)
+    });
+    let is_other = |node: Node<'_>, text: &str| {
+        let chain = dotted(node, text);
+        let first = chain.as_deref().and_then(|chain| chain.split('.').next());
+        !first.is_some_and(|first| outline.imports.iter().any(|import| binds(import, first)))
+    };
+    in_class || is_used_as_value(text, digest, name, &is_other)
+}
+
+/// The other names that `from … import name as other` binds in a text.
+#[must_use]
+pub fn aliases_of(text: &str, name: &str) -> Vec<String> {
+    if !text.contains(" as ") {
+        return Vec::new();
+    }
+    let outline = Outline::parse(text);
+    let is_it =
+        |import: &&Import| matches!(&import.what, Imported::Name(of) if of == name) && import.bound != name;
+    outline.imports.iter().filter(is_it).map(|import| import.bound.clone()).collect()
+}
+
+/// Whether a function of this name is used otherwise than to call it, to import it under its name, or as a decorator: then something else may
+/// have its parameters.
+#[must_use]
+pub fn is_function_passed_on(text: &str, digest: Digest, name: &str) -> bool {
+    let tree = std::cell::LazyCell::new(|| parse(text));
+    occurrences(text, digest, name).into_iter().filter(|found| found.kind.is_token()).any(|found| {
+        let span = found.span();
+        let token = tree.root_node().descendant_for_byte_range(span.start, span.end);
+        let Some(node) = token.map(end_of_chain) else { return true };
+        let Some(above) = node.parent() else { return true };
+        let is = |field: &str| above.child_by_field_name(field) == Some(node);
+        !match above.kind() {
+            "call" => is("function"),
+            "function_definition" | "keyword_argument" => is("name"),
+            "decorator" | "expression_statement" | "parameters" | "lambda_parameters" => true,
+            "dotted_name" => above.parent().is_some_and(|above| above.kind() == "import_from_statement"),
+            _ => false,
+        }
+    })
 }
 
 /// The same, where functions that only inspect the module do not count: whether an attribute of an unknown object may be one of it.
@@ -205,6 +260,78 @@ fn stays(expression: Node<'_>, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn modules_that_are_passed_on() {
+        let passes = |text: &str| is_import_passed_on(text, Digest::of(text.as_bytes()), "m");
+        for text in [
+            "from p import m\nf(m)",
+            "from p import x as m\ny = m",
+            "import p\nf(p.m)",
+            "import p.q\nf(key=p.q.m)",
+            "def g():\n    from p import m\n    return m",
+            "from p import *\nf(m)",
+            "from p import *\nf(p.m)",
+            "class C:\n    from p import m",
+            "class C:\n    import p.m",
+            "from .m import x\nf(m)",
+        ] {
+            assert!(passes(text), "{text}");
+        }
+        for text in [
+            "from p import m\nm.f(1)",
+            "def g(m):\n    return m",
+            "f(self.m)",
+            "import q\nf(p.m)",
+            "f(q().m)",
+            "import p.m\np.m.f()",
+            "from p import m",
+        ] {
+            assert!(!passes(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn functions_that_are_passed_on() {
+        let passes = |text: &str| is_function_passed_on(text, Digest::of(text.as_bytes()), "f");
+        for text in [
+            "g(f)",
+            "x = m.f",
+            "f.callback",
+            "cast(f)",
+            "from m import f as g",
+            "return f",
+            "f: int",
+            "f == g",
+            "[f]",
+            "class C:\n    f = f",
+            "def g(x=f): ...",
+            "x = f if y else z",
+        ] {
+            assert!(passes(text), "{text}");
+        }
+        for text in [
+            "f(1)",
+            "m.f(x=1).y",
+            "from m import f, g",
+            "from m import (\n    f,\n)",
+            "def f(x): ...",
+            "@f\ndef g(): ...",
+            "@f(1)\ndef g(): ...",
+            "g(f=1)",
+            "def g(f): ...",
+            "'f'",
+            "# f",
+        ] {
+            assert!(!passes(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_of_imports() {
+        assert_eq!(aliases_of("from p import m as q, n\nimport m as r\nfrom m import x as y", "m"), ["q"]);
+        assert_eq!(aliases_of("from p import m as m\nfrom p import n as m", "m"), [""; 0]);
+    }
 
     #[test]
     fn classes_that_stay() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::digest::Digest;
 use crate::edit::EditPlan;
 use crate::engine::blocking::blocking;
 use crate::engine::context::RequestContext;
@@ -11,8 +12,8 @@ use crate::engine::inputs::Inputs;
 use crate::model::request::CheckScope;
 use crate::path::AbsPath;
 use crate::python::hierarchy::{ModuleImports, imports_of};
-use crate::python::passed_on::is_module_passed_on;
-use crate::tape::Tape;
+use crate::python::passed_on::{aliases_of, is_import_passed_on, is_module_passed_on};
+use crate::tape::{IoKind, Tape};
 use crate::workspace::files::{DiskFiles, Files as _};
 use crate::workspace::parallel::parallel_map;
 
@@ -45,6 +46,8 @@ pub(in crate::engine) enum EditKind<'e> {
     /// module are imported with `*`, and, if `may_match`, where a module is passed on as an object: it may have to match a protocol
     /// that has one of the names.
     RenamesGlobal { names: [&'e str; 2], may_match: bool },
+    /// The parameter of a function has another name, in every call, and only these files depend on it.
+    RenamesParameter(&'e BTreeSet<AbsPath>),
     /// A local variable has another name. Diagnostics can only change in its file.
     RenamesLocal,
 }
@@ -66,7 +69,7 @@ pub(in crate::engine) async fn affected(
     let touched: Vec<AbsPath> =
         plan.paths().filter(|path| path.is_python()).map(|path| root.join(path.as_str())).collect();
     let names: Vec<String> = match kind {
-        EditKind::Any | EditKind::RenamesLocal => Vec::new(),
+        EditKind::Any | EditKind::RenamesLocal | EditKind::RenamesParameter(_) => Vec::new(),
         EditKind::Renames(names)
         | EditKind::RenamesGlobal { names, .. }
         | EditKind::RenamesNominal(names, _) => names.map(str::to_owned).to_vec(),
@@ -74,7 +77,7 @@ pub(in crate::engine) async fn affected(
     let is_global = matches!(kind, EditKind::RenamesGlobal { .. });
     let may_match = matches!(kind, EditKind::RenamesGlobal { may_match: true, .. });
     let only = match kind {
-        EditKind::RenamesNominal(_, also) => Some(also.clone()),
+        EditKind::RenamesNominal(_, also) | EditKind::RenamesParameter(also) => Some(also.clone()),
         EditKind::RenamesGlobal { .. } => Some(BTreeSet::new()),
         EditKind::Any | EditKind::Renames(_) | EditKind::RenamesLocal => None,
     };
@@ -171,32 +174,78 @@ impl Search {
     }
 
     /// The files in which a module may be passed on as an object: wherever one of the names that the modules have in some file is used
-    /// otherwise than before a dot.
+    /// otherwise than before a dot. None if no file that imports something under one of these names, or under that of a package above,
+    /// passes it on: then no other value is one of the modules. Otherwise they may be in any file that imports them in some way.
     fn passing_on(&self, touched: &[AbsPath], importers: &[(AbsPath, ModuleImports)]) -> BTreeSet<AbsPath> {
-        let files = DiskFiles::on(self.tape.clone());
         let mut names: BTreeSet<String> = touched.iter().map(|module| self.last_name(module)).collect();
-        let mut found: BTreeSet<AbsPath> = BTreeSet::new();
         for (path, imported) in importers {
             names.extend(imported.aliases.iter().cloned());
             if imported.star {
                 names.insert(self.last_name(path));
             }
         }
-        for name in names.iter().filter(|name| !name.is_empty()) {
+        names.remove("");
+        let root = self.inputs.snapshot.root();
+        let relative = |path: AbsPath| path.strip_prefix(root).map(str::to_owned);
+        let live = || self.passing_on_now(touched, names.clone()).into_iter().map(relative).collect();
+        let found: Option<Vec<String>> =
+            self.tape.query_rare(IoKind::Guard, &("modules passed on", &names), live);
+        match found {
+            Some(found) => found.iter().map(|path| root.join(path)).collect(),
+            // Of a trace of an earlier version.
+            None => self.using(&names, is_module_passed_on),
+        }
+    }
+
+    fn passing_on_now(&self, touched: &[AbsPath], mut names: BTreeSet<String>) -> BTreeSet<AbsPath> {
+        self.add_aliases(&mut names);
+        let mut with_packages: BTreeSet<String> =
+            touched.iter().flat_map(|module| self.name_parts(module)).collect();
+        self.add_aliases(&mut with_packages);
+        with_packages.extend(names.iter().cloned());
+        if self.using(&with_packages, is_import_passed_on).is_empty() {
+            return BTreeSet::new();
+        }
+        let mut found = self.using(&names, is_module_passed_on);
+        found.extend(self.importers(touched, true).into_iter().map(|(path, _)| path));
+        found
+    }
+
+    /// Adds the names under which others are imported, also in several steps.
+    fn add_aliases(&self, names: &mut BTreeSet<String>) {
+        let files = DiskFiles::on(self.tape.clone());
+        names.remove("");
+        let mut pending: Vec<String> = names.iter().cloned().collect();
+        while let Some(name) = pending.pop() {
+            let found = parallel_map(&self.files_with(&name), self.threads, |path| {
+                files.read(path).map(|file| aliases_of(&file.text, &name)).unwrap_or_default()
+            });
+            pending.extend(found.into_iter().flatten().filter(|alias| names.insert(alias.clone())));
+        }
+    }
+
+    /// The files that use one of the names in a certain way.
+    fn using(&self, names: &BTreeSet<String>, is_use: fn(&str, Digest, &str) -> bool) -> BTreeSet<AbsPath> {
+        let files = DiskFiles::on(self.tape.clone());
+        let mut found: BTreeSet<AbsPath> = BTreeSet::new();
+        for name in names {
             let candidates: Vec<AbsPath> =
                 self.files_with(name).into_iter().filter(|path| !found.contains(path)).collect();
-            let passed = parallel_map(&candidates, self.threads, |path| {
-                files.read(path).is_ok_and(|file| is_module_passed_on(&file.text, file.digest, name))
+            let used = parallel_map(&candidates, self.threads, |path| {
+                files.read(path).is_ok_and(|file| is_use(&file.text, file.digest, name))
             });
-            found
-                .extend(candidates.into_iter().zip(passed).filter(|(_, is_it)| *is_it).map(|(path, _)| path));
+            found.extend(candidates.into_iter().zip(used).filter(|(_, is_it)| *is_it).map(|(path, _)| path));
         }
         found
     }
 
     fn last_name(&self, module: &AbsPath) -> String {
+        self.name_parts(module).pop().unwrap_or_default()
+    }
+
+    fn name_parts(&self, module: &AbsPath) -> Vec<String> {
         let name = self.inputs.roots.name_of(module).unwrap_or_default();
-        name.rsplit('.').next().unwrap_or_default().to_owned()
+        name.split('.').map(str::to_owned).collect()
     }
 
     /// The Python files in the folder of a file.

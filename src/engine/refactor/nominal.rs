@@ -10,6 +10,7 @@
 //! method, two functions for one `ParamSpec`), the class is passed on as an object.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::collision::{Renaming, class_of};
 use super::installed_words::InstalledWords;
@@ -18,18 +19,39 @@ use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
 use crate::engine::implementations::{computed_subclasses, files_with_computed_bases};
 use crate::engine::occurrences::files_with;
-use crate::path::AbsPath;
-use crate::python::classes::{Classes, StructuralForms};
+use crate::path::{AbsPath, WorkspacePath};
+use crate::python::classes::{Class, Classes, StructuralForms};
 use crate::python::computed_bases::may_take_type_of_object;
 use crate::python::hierarchy::Hierarchy;
 use crate::python::modules::ImportRoots;
 use crate::python::outline::Outline;
-use crate::python::passed_on::{is_class_passed_on, passes_types_on, unpacks_into};
-use crate::tape::IoKind;
-use crate::workspace::files::{Document, Files as _};
+use crate::python::passed_on::{is_class_passed_on, is_function_passed_on, passes_types_on, unpacks_into};
+use crate::python::roles::parameter_at;
+use crate::tape::{IoKind, Tape};
+use crate::workspace::files::{DiskFiles, Document, Files};
 
 /// With more installed files in which one of the names is written, they are not read.
 const MAX_CONTAINING: usize = 600;
+
+/// What a function with `dataclass_transform`, or one that describes a field, says by the names of its parameters.
+const OF_DATACLASSES: [&str; 16] = [
+    "alias",
+    "converter",
+    "default",
+    "default_factory",
+    "eq",
+    "factory",
+    "frozen",
+    "hash",
+    "init",
+    "kw_only",
+    "match_args",
+    "order",
+    "repr",
+    "slots",
+    "unsafe_hash",
+    "weakref_slot",
+];
 
 /// The files of the subclasses and of what may be one, if nothing but these and the files in which one of the names is written can be
 /// affected.
@@ -56,6 +78,46 @@ pub(super) async fn files_of_subclasses(
     Ok((!forms.protocol).then_some(files))
 }
 
+/// The files that the parameter of a function of a module can affect, if each definition that is renamed is one: those in which the
+/// function's name is written, since nothing passes the function on as an object, not even to a decorator, so that only its calls depend on
+/// its parameters. `None` if another file may be affected.
+pub(super) async fn files_of_calls(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+) -> Result<Option<BTreeSet<AbsPath>>, Failure> {
+    let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
+    let function = |(document, offset): (Arc<Document>, usize)| {
+        let parameter = parameter_at(&document.text, offset)?;
+        let found = classes.defined_at(&document.path, parameter.function?.start)?;
+        let is_plain = parameter.decorators.iter().all(|name| name.rsplit('.').next() == Some("overload"));
+        (found.qualname.len() == 1 && is_plain).then_some(parameter.name)
+    };
+    let functions: Option<BTreeSet<String>> = renaming.definitions().cloned().map(function).collect();
+    let Some(functions) = functions else { return Ok(None) };
+    if [renaming.old, renaming.new].iter().any(|name| OF_DATACLASSES.contains(name)) {
+        return Ok(None);
+    }
+    let snapshot = &cx.state.inputs.snapshot;
+    let with_calls = || {
+        let is_passed_on = |name: &String| {
+            !files_where(cx, name, &|file| is_function_passed_on(&file.text, file.digest, name)).is_empty()
+        };
+        let files = || -> BTreeSet<WorkspacePath> {
+            functions.iter().flat_map(|name| cx.state.files_with_word(name).to_vec()).collect()
+        };
+        (!functions.iter().any(is_passed_on)).then(files)
+    };
+    let found = cx.state.tape.query_rare(IoKind::Guard, &("files with calls", &functions), with_calls);
+    let Some(found) = found else { return Ok(None) };
+    // A module that is passed on may have to match a protocol with a method that has the parameter.
+    for name in &functions {
+        if may_match_module(cx, [name, name]).await? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(found.iter().map(|path| snapshot.absolute(path)).collect()))
+}
+
 /// Whether a module that has a name may have to match a structural type with that name: then the types of files in which neither
 /// name is written can depend on it.
 pub(super) async fn may_match_module(cx: &RequestContext<'_>, names: [&str; 2]) -> Result<bool, Failure> {
@@ -70,7 +132,8 @@ async fn structural_types_with(
     names: [&str; 2],
 ) -> Result<StructuralForms, Failure> {
     let containing: BTreeSet<AbsPath> = names.iter().flat_map(|name| files_with(cx, name)).collect();
-    let here = forms_in(cx, classes, containing.iter(), names);
+    let here =
+        forms_in(&cx.state.files, classes, containing.iter(), names, |class| classes.structural_forms(class));
     Ok(if here == StructuralForms::ANY { here } else { here.or(forms_in_installed(cx, names).await?) })
 }
 
@@ -160,20 +223,21 @@ fn files_where(cx: &RequestContext<'_>, name: &str, is_it: &dyn Fn(&Document) ->
 
 /// In which structural types of files one of the names is the name of a member. What cannot be followed may be any.
 fn forms_in<'p>(
-    cx: &RequestContext<'_>,
+    files: &dyn Files,
     classes: &Classes<'_>,
     paths: impl Iterator<Item = &'p AbsPath>,
     names: [&str; 2],
+    forms_of: impl Fn(&Class) -> StructuralForms,
 ) -> StructuralForms {
     let mut forms = StructuralForms::default();
     for path in paths {
-        let Ok(document) = cx.state.files.read(path) else { return StructuralForms::ANY };
+        let Ok(document) = files.read(path) else { return StructuralForms::ANY };
         let text: &str = &document.text;
         forms.typed_dict |= makes_typed_dict(text) && names.iter().any(|name| is_written_as_key(text, name));
         for class in classes.in_file(path) {
             let statement = text.get(class.span().clone()).unwrap_or_default();
             if names.iter().any(|name| statement.contains(name) && class.has(name)) {
-                forms = forms.or(classes.structural_forms(&class));
+                forms = forms.or(forms_of(&class));
             }
         }
         if forms == StructuralForms::ANY {
@@ -216,8 +280,11 @@ async fn forms_in_installed(cx: &RequestContext<'_>, names: [&str; 2]) -> Result
     }
     let containing = containing.filter(|found| found.len() <= MAX_CONTAINING);
     let decide = || {
-        let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
-        let forms = containing.map(|found| forms_in(cx, &classes, found.iter(), names));
+        // Only the result is recorded, and not all that it was decided from.
+        let files = DiskFiles::on(Tape::off());
+        let classes = Classes::new(&files, &cx.state.inputs.roots);
+        let of_installed = |class: &Class| classes.structural_forms_of_installed(class);
+        let forms = containing.map(|found| forms_in(&files, &classes, found.iter(), names, of_installed));
         forms.unwrap_or(StructuralForms::ANY)
     };
     Ok(tape.query(IoKind::Guard, &("structural forms", names), decide, || StructuralForms::ANY))

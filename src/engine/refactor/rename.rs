@@ -188,8 +188,13 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
             true => nominal::files_of_subclasses(cx, &renaming, &around).await?,
             false => None,
         };
+        let calling = match is_certain && local.is_none() && !has_special_form(names) {
+            true => nominal::files_of_calls(cx, &renaming).await?,
+            false => None,
+        };
         let kind = match &below {
             _ if is_certain && local.is_some() => EditKind::RenamesLocal,
+            _ if let Some(calling) = &calling => EditKind::RenamesParameter(calling),
             _ if is_certain && explained.is_by_name && !has_special_form(names) => {
                 EditKind::RenamesGlobal { names, may_match: nominal::may_match_module(cx, names).await? }
             }

@@ -278,6 +278,72 @@ from pk import m as mm
     assert_eq!(files.len(), uses.len(), "{files:?}");
 }
 
+/// Each is the only file that passes the module on, through the name of its package or another one.
+#[test]
+fn a_module_is_passed_on_by_one_file() {
+    for (name, text) in [
+        ("use.py", "import pk.m\nfrom host import use\nq = pk\nuse(q.m)\n"),
+        ("use.py", "import pk.m\nfrom host import use\nuse((p := pk).m)\n"),
+        (
+            "use.py",
+            "from host import use\nclass C:\n    import pk.m\n    def go(self) -> None: use(self.pk.m)\n",
+        ),
+        ("use.py", "from facade import mm as oo\nfrom host import use\nuse(oo)\n"),
+        ("pk/__init__.py", "from host import use\nfrom .m import walk\nuse(m)\n"),
+    ] {
+        let project = Project::parse(
+            "\
+//- /pk/__init__.py
+//- /pk/m.py
+def run() -> int: return 1
+def walk() -> int: return 2
+//- /host.py
+from typing import Protocol
+class HasRun(Protocol):
+    def run(self) -> int: ...
+def use(it: HasRun) -> int: return it.run()
+//- /facade.py
+from pk import m as mm
+",
+        );
+        let repository = Repository::with_ty(&project.and(name, text));
+        let bundle = repository.plan(&["rename", "py://pk.m#run", "go"]);
+        let introduced = bundle["edits"]["diagnostics"]["introduced"].as_array().unwrap();
+        assert_eq!(introduced.len(), 1, "{text}: {bundle}");
+        assert_eq!(introduced[0]["uri"], name);
+    }
+}
+
+/// Nothing that imports something as `m` passes it on, so that no `m` of another file is the module.
+#[test]
+fn a_name_that_a_module_shares_with_variables() {
+    let project = Project::parse(
+        "\
+//- /pk/__init__.py
+//- /pk/m.py
+def run() -> int: return 1
+//- /host.py
+from typing import Protocol
+class HasRun(Protocol):
+    def run(self) -> int: ...
+//- /use.py
+from pk import m
+m.run()
+//- /other.py
+def f(m, *more): return f(m, more)
+class C:
+    m = 1
+print(C().m)
+",
+    );
+    let repository = Repository::with_ty(&project);
+    let rename = ["rename", "py://pk.m#run", "go"];
+    assert_eq!(repository.plan(&rename)["edits"]["diagnostics"]["files_checked"], 3);
+    std::fs::write(repository.env.file("more.py"), "from pk import m\nfrom other import f\nf(m)\n").unwrap();
+    repository.commit();
+    assert_eq!(repository.plan(&rename)["edits"]["diagnostics"]["files_checked"], 5);
+}
+
 #[test]
 fn a_folder_is_moved_by_its_path() {
     let repository = Repository::new(&Project::parse(PACKAGE));

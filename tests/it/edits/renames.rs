@@ -160,3 +160,101 @@ make(), dumps(1), run()
         }
     }
 }
+
+/// Their bases are in ty's stubs, which are in its program.
+#[test]
+fn members_of_classes_below_the_standard_library() {
+    let project = Project::parse(
+        "\
+//- /m.py
+import enum, unittest
+class Color(str, enum.Enum):
+    RED = \"r\"
+class Broken(ValueError):
+    def detail(self) -> str: return \"\"
+class Case(unittest.TestCase):
+    def make(self) -> Broken: return Broken()
+    def test_it(self) -> None: print(self.make().detail(), Color.RED)
+",
+    );
+    let repository = Repository::with_ty(&project);
+    for (name, new, count) in
+        [("Color.RED", "BLUE", 2), ("Broken.detail", "text", 2), ("Case.make", "build", 2)]
+    {
+        let (planned, _) = repository.plan_apply_undo(&["rename", &format!("py://m#{name}"), new]);
+        let edits = planned["edits"]["workspaceEdit"]["changes"]["m.py"].as_array();
+        assert_eq!(edits.map(Vec::len), Some(count), "{name}");
+    }
+    // What the base has, too, keeps its name.
+    let failed = repository.failed_checks(&["rename", "py://m#Case.test_it", "run"], 78);
+    assert!(failed.iter().any(|check| check == "collision"), "{failed:?}");
+}
+
+/// The calls of a function that nothing passes on decide what its parameter can affect.
+#[test]
+fn parameters_of_functions_with_many_importers() {
+    let mut project = Project::parse(
+        "\
+//- /m.py
+def compute_it(arg: int = 1) -> int: return arg
+class C: pass
+//- /use.py
+import m
+print(m.compute_it(arg=2), m.compute_it(3))
+",
+    );
+    for number in 0..125 {
+        project = project.and(&format!("m{number}.py"), "import m\nc = m.C()\n");
+    }
+    let repository = Repository::with_ty(&project);
+    let rename = ["rename", "py://m#compute_it(arg)", "value"];
+    let (planned, _) = repository.plan_apply_undo(&rename);
+    assert_eq!(planned["edits"]["diagnostics"]["files_checked"], 2);
+    assert_eq!(planned["edits"]["diagnostics"]["unaffected"]["count"], 125);
+    // Where the function is expected to match a type, its parameters matter, in a file without its name, too.
+    let callback = "from typing import Protocol\nclass Call(Protocol):\n    def __call__(self, arg: int = 1) -> int: ...\n";
+    std::fs::write(repository.env.file("callback.py"), callback).unwrap();
+    std::fs::write(repository.env.file("kept.py"), "import m\nkept = m.compute_it\n").unwrap();
+    let given = "import m\nfrom callback import Call\nfrom kept import kept\ng: Call = kept\n";
+    std::fs::write(repository.env.file("given.py"), given).unwrap();
+    repository.commit();
+    let shown = repository.plan(&rename);
+    let introduced = shown["edits"]["diagnostics"]["introduced"].as_array().unwrap();
+    assert_eq!(introduced.len(), 1, "{shown}");
+    assert_eq!(introduced[0]["uri"], "given.py");
+}
+
+/// The file with the new diagnostic has neither the function's name nor that of its parameter.
+#[test]
+fn parameters_that_matter_where_nothing_is_called() {
+    let callback = "from typing import Protocol\nclass Call(Protocol):\n    def __call__(self, amount: int) -> int: ...\ndef feed(it: Call) -> None: ...\n";
+    let generic = "from typing import Callable, Generic, ParamSpec, TypeVar\nP = ParamSpec(\"P\")\nR = TypeVar(\"R\")\nT = TypeVar(\"T\")\n";
+    let task = "class Task(Generic[P, R]):\n    def __init__(self, callback: Callable[P, R]) -> None: self.callback = callback\ndef task(it: Callable[P, R]) -> Task[P, R]: return Task(it)\ndef cast(it: T) -> T: return it\n";
+    let given = "from call import feed\nfrom mole import handler\nfeed(handler)\n";
+    for (mole, given, parameter) in [
+        (
+            "from deco import task\n@task\ndef dig_it(amount: int) -> int: return amount\nhandler = dig_it.callback\n",
+            given,
+            "amount",
+        ),
+        (
+            "from deco import cast\ndef dig_it(amount: int) -> int: return amount\nhandler = cast(dig_it)\n",
+            given,
+            "amount",
+        ),
+        (
+            "from typing import Callable, TypeVar, dataclass_transform\nT = TypeVar(\"T\")\n@dataclass_transform()\ndef dig_it(*, order: bool = False) -> Callable[[type[T]], type[T]]: ...\n@dig_it(order=True)\nclass Point:\n    x: int\n",
+            "from mole import Point\nprint(Point(1) < Point(2))\n",
+            "order",
+        ),
+    ] {
+        let project = Project::parse(&format!("//- /call.py\n{callback}"))
+            .and("deco.py", format!("{generic}{task}"))
+            .and("mole.py", mole)
+            .and("given.py", given);
+        let repository = Repository::with_ty(&project);
+        let shown = repository.plan(&["rename", &format!("py://mole#dig_it({parameter})"), "zebras"]);
+        let introduced = shown["edits"]["diagnostics"]["introduced"].as_array().unwrap();
+        assert!(introduced.iter().any(|found| found["uri"] == "given.py"), "{mole}: {shown}");
+    }
+}
