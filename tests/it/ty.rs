@@ -154,6 +154,45 @@ def use(given: MutableMapping[str, str], words: dict):
     assert_eq!(uses(&env, "py://m#Plain.clear").2, "complete");
 }
 
+/// `kit` takes from `tool` what its stub declares by itself, as attrs does.
+#[test]
+fn an_installed_name_is_that_of_a_stub_elsewhere() {
+    let mut env = TestEnv::ty(&Project::parse(
+        "//- /use.py\nfrom kit import field\nimport kit\nx = field()\ny = kit.field()\n//- /own.py\ndef field(): ...\nfield()\n",
+    ));
+    let folder = env.path("environment");
+    let made = env.run("python3", ["-m", "venv", "--without-pip", folder.to_str().unwrap()]);
+    assert_eq!(made.code, Some(0), "{made}");
+    let library = std::fs::read_dir(folder.join("lib")).unwrap().next().unwrap().unwrap().path();
+    for (name, text) in [
+        ("tool/__init__.py", "def field(x=1):\n    return x\n"),
+        ("kit/__init__.py", "from tool import field\n"),
+        ("kit/__init__.pyi", "def field(x: int = 1) -> int: ...\n"),
+        ("kit/py.typed", ""),
+    ] {
+        let path = library.join("site-packages").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    env.set("VIRTUAL_ENV", &folder);
+    let (found, _, status) = uses(&env, "kit.field");
+    for place in ["use.py@L1:C17", "use.py@L3:C5", "use.py@L4:C9"] {
+        assert!(found.contains(&place.to_owned()), "{place}: {found:?}");
+    }
+    assert!(!found.iter().any(|place| place.starts_with("own.py")), "{found:?}");
+    assert_eq!(status, "complete");
+}
+
+#[test]
+fn uses_of_what_cannot_be_imported_are_not_complete() {
+    let env = TestEnv::ty(&Project::parse(
+        "//- /m.py\nfrom nowhere import thing\nprint(thing)\n//- /n.py\nfrom m import thing\nprint(thing)\n",
+    ));
+    for place in ["m.py:2:7", "n.py:2:7"] {
+        assert_eq!(uses(&env, place).2, "unknown", "{place}");
+    }
+}
+
 #[test]
 fn files_that_git_ignores_are_searched_and_no_node_is_needed() {
     let mut env = TestEnv::ty(&Project::parse(

@@ -13,10 +13,11 @@ use crate::lsp::{Listing, LspLocation, Profile};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
-use crate::python::outline::{DefinitionKind, Span};
+use crate::python::outline::{DefinitionKind, Imported, Outline, Span};
 use crate::python::roles::object_of;
 use crate::python::scopes::Scopes;
 use crate::python::usage::{TokenUse, Usage};
+use crate::tape::IoKind;
 use crate::text::Range;
 use crate::workspace::files::{Document, Files as _};
 
@@ -240,7 +241,52 @@ impl<'c> Closure<'c> {
             }
         }
         found.retain(|(path, _)| self.cx.state.is_in_workspace(path));
+        found.extend(self.installed_stubs_of(path, offset, name));
         found
+    }
+
+    /// The declarations of an installed definition in the stubs of modules that the workspace imports, where the source of such a module
+    /// imports it from elsewhere: `attrs/__init__.pyi` declares what `attrs/__init__.py` imports from `attr`.
+    fn installed_stubs_of(&self, path: &AbsPath, offset: usize, name: &str) -> BTreeSet<(AbsPath, usize)> {
+        let (files, roots) = (&self.cx.state.files, &self.cx.state.inputs.roots);
+        if self.cx.state.is_in_workspace(path) {
+            return BTreeSet::new();
+        }
+        let find = || {
+            let mut stubs: BTreeMap<AbsPath, AbsPath> = BTreeMap::new();
+            let mut seen = BTreeSet::new();
+            for document in self.searched.with_name() {
+                // A relative import leads to the workspace.
+                let imports = Outline::parse(&document.text).imports.clone();
+                for import in imports.iter().filter(|import| import.level == 0) {
+                    let taken = match &import.what {
+                        Imported::Name(name) => Some(name.clone()),
+                        _ => None,
+                    };
+                    if !seen.insert((import.module.clone(), taken.clone())) {
+                        continue;
+                    }
+                    let Some(module) = roots.imported(files, import, &document.path) else { continue };
+                    let within = taken.and_then(|taken| roots.submodule(files, &module, &taken));
+                    for module in [Some(module), within].into_iter().flatten() {
+                        if let (Some(stub), Some(source)) = (module.stub, module.source) {
+                            stubs.insert(stub, source);
+                        }
+                    }
+                }
+            }
+            let mut found = BTreeSet::new();
+            for (stub, source) in stubs.iter().filter(|(stub, _)| *stub != path) {
+                for (declared, at) in self.classes.definitions_named(stub, name) {
+                    if self.classes.resolves_to(source, &declared, path, offset) {
+                        found.insert((stub.clone(), at));
+                    }
+                }
+            }
+            Some(found).filter(|found| !found.is_empty())
+        };
+        let query = ("installed stubs", path, offset);
+        self.cx.state.tape.query_rare(IoKind::Index, &query, find).unwrap_or_default()
     }
 
     /// Names that are bound to the symbol: by an import under another name, or by an assignment of nothing else.

@@ -38,7 +38,7 @@ use crate::path::AbsPath;
 use crate::python::classes::Classes;
 use crate::python::hierarchy::Relation;
 use crate::python::occurrences::{OccurrenceKind, is_quoted};
-use crate::python::outline::Span;
+use crate::python::outline::{Imported, Outline, Span};
 use crate::python::roles::is_of_overloaded;
 use crate::python::usage::{Receiver, TokenSyntax, Usage};
 use crate::python::{raise_tree_cache_limit, shrink_tree_cache};
@@ -314,6 +314,21 @@ fn not_searched(
     };
     if matches!(symbol.reach, symbol::Reach::Parameter) && symbol.definitions.iter().any(has_overloads) {
         return Some("its function has overloads, whose parameters of that name were not searched");
+    }
+    // The server goes on from an import to what it means, if it can.
+    let is_unfollowed = |(path, offset): &(AbsPath, usize)| {
+        let Ok(document) = cx.state.files.read(path) else { return false };
+        let (files, roots) = (&cx.state.files, &cx.state.inputs.roots);
+        let outline = Outline::parse(&document.text);
+        let mut imports = outline.imports.iter().filter(|import| import.bound_span.start == *offset);
+        imports.any(|import| match (roots.imported(files, import, path), &import.what) {
+            (None, _) => true,
+            (Some(module), Imported::Name(name)) => roots.submodule(files, &module, name).is_none(),
+            _ => false,
+        })
+    };
+    if !symbol.definitions.is_empty() && symbol.definitions.iter().all(is_unfollowed) {
+        return Some("what it is imported from cannot be found");
     }
     if !Profile::of(cx.settings.server).leaves_out_names {
         return None;

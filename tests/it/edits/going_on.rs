@@ -270,11 +270,12 @@ print(run())
     assert!(failed(&bundle).contains(&"diagnostics".to_owned()), "{bundle}");
     let found = &bundle["edits"]["diagnostics"];
     assert_eq!(found["introduced"][0]["uri"], "main.py", "{found}");
-    assert_eq!(found["unaffected"], json!({"count": 1, "files": ["far.py"]}));
-    // A protocol of the standard library has the new name, and `main.py` passes the module on.
+    // Since `main.py` passes the module on, what imports it may have it under any name.
+    assert_eq!(found.get("unaffected"), None, "{found}");
+    // A protocol of the standard library has the new name.
     let bundle = repository.plan(&["rename", "py://plugin#stop", "readline"]);
     assert_eq!(failed(&bundle), [""; 0]);
-    assert_eq!(bundle["edits"]["diagnostics"]["unaffected"]["files"], json!(["user.py"]), "{bundle}");
+    assert_eq!(bundle["edits"]["diagnostics"].get("unaffected"), None, "{bundle}");
     let bundle = repository.plan(&["rename", "py://plugin#pause", "halt_all"]);
     assert_eq!(failed(&bundle), [""; 0]);
     let unaffected = &bundle["edits"]["diagnostics"]["unaffected"]["files"];
