@@ -167,8 +167,7 @@ impl Inputs {
         let python = tools.python.as_ref();
         let package = tools.found.as_ref().ok().map(|found| &found.stubs);
         let paths = path_map(settings, python, package);
-        let typeshed = tools.found.as_ref().ok().and_then(|found| found.typeshed.clone());
-        let roots = ImportRoots::new(&files, &settings.root, &config, python, typeshed);
+        let roots = import_roots(&files, &settings.root, &config, &tools);
         let environment = environment(settings, &snapshot, &outside, &config, python, packages, &paths);
         let included = IncludeFilter::new(&config);
         let (index, trace_form, root) = (OnceLock::new(), OnceLock::new(), settings.root.clone());
@@ -245,8 +244,7 @@ impl Inputs {
 
     /// The import roots for another state of the files.
     pub(super) fn roots_of(&self, files: &dyn Files) -> ImportRoots {
-        let typeshed = self.tools.found.as_ref().ok().and_then(|found| found.typeshed.clone());
-        ImportRoots::new(files, &self.root, &self.config, self.tools.python.as_ref(), typeshed)
+        import_roots(files, &self.root, &self.config, &self.tools)
     }
 
     /// How to sync a server from these inputs to `later`.
@@ -339,6 +337,11 @@ pub(super) fn path_map(
         Some(package) => paths.server(package.clone()),
         None => paths,
     }
+}
+
+fn import_roots(files: &dyn Files, root: &AbsPath, config: &ServerConfig, tools: &Tools) -> ImportRoots {
+    let typeshed = tools.found.as_ref().ok().and_then(|found| found.typeshed.clone());
+    ImportRoots::new(files, root, config, tools.python.as_ref(), typeshed)
 }
 
 /// The folders from which the server reads sources and that are covered neither by the scan of the workspace nor by

@@ -1,7 +1,7 @@
 //! The definitions and names under which a symbol is reached, and the references that the server claims for each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::super::completeness::{self, SearchedFiles};
 use super::super::context::RequestContext;
@@ -44,6 +44,8 @@ pub(super) struct Closure<'c> {
     pub(super) cut: Option<String>,
     /// Whether the caller's time ended.
     pub(super) is_late: bool,
+    /// The stubs of installed modules that the searched files import, with their sources.
+    imported_stubs: OnceLock<BTreeMap<AbsPath, AbsPath>>,
 }
 
 /// Whether an import or an assignment may bind the name at an offset to another one, judged by its line: most uses are
@@ -84,6 +86,7 @@ impl<'c> Closure<'c> {
             skipped: claimed.skipped,
             cut: None,
             is_late: false,
+            imported_stubs: OnceLock::new(),
         }
     }
 
@@ -248,33 +251,11 @@ impl<'c> Closure<'c> {
     /// The declarations of an installed definition in the stubs of modules that the workspace imports, where the source of such a module
     /// imports it from elsewhere: `attrs/__init__.pyi` declares what `attrs/__init__.py` imports from `attr`.
     fn installed_stubs_of(&self, path: &AbsPath, offset: usize, name: &str) -> BTreeSet<(AbsPath, usize)> {
-        let (files, roots) = (&self.cx.state.files, &self.cx.state.inputs.roots);
         if self.cx.state.is_in_workspace(path) {
             return BTreeSet::new();
         }
         let find = || {
-            let mut stubs: BTreeMap<AbsPath, AbsPath> = BTreeMap::new();
-            let mut seen = BTreeSet::new();
-            for document in self.searched.with_name() {
-                // A relative import leads to the workspace.
-                let imports = Outline::parse(&document.text).imports.clone();
-                for import in imports.iter().filter(|import| import.level == 0) {
-                    let taken = match &import.what {
-                        Imported::Name(name) => Some(name.clone()),
-                        _ => None,
-                    };
-                    if !seen.insert((import.module.clone(), taken.clone())) {
-                        continue;
-                    }
-                    let Some(module) = roots.imported(files, import, &document.path) else { continue };
-                    let within = taken.and_then(|taken| roots.submodule(files, &module, &taken));
-                    for module in [Some(module), within].into_iter().flatten() {
-                        if let (Some(stub), Some(source)) = (module.stub, module.source) {
-                            stubs.insert(stub, source);
-                        }
-                    }
-                }
-            }
+            let stubs = self.imported_stubs.get_or_init(|| self.find_imported_stubs());
             let mut found = BTreeSet::new();
             for (stub, source) in stubs.iter().filter(|(stub, _)| *stub != path) {
                 for (declared, at) in self.classes.definitions_named(stub, name) {
@@ -287,6 +268,32 @@ impl<'c> Closure<'c> {
         };
         let query = ("installed stubs", path, offset);
         self.cx.state.tape.query_rare(IoKind::Index, &query, find).unwrap_or_default()
+    }
+
+    fn find_imported_stubs(&self) -> BTreeMap<AbsPath, AbsPath> {
+        let (files, roots) = (&self.cx.state.files, &self.cx.state.inputs.roots);
+        let (mut stubs, mut seen) = (BTreeMap::new(), BTreeSet::new());
+        for document in self.searched.with_name() {
+            let outline = Outline::parse(&document.text);
+            // A relative import leads to the workspace.
+            for import in outline.imports.iter().filter(|import| import.level == 0) {
+                let taken = match &import.what {
+                    Imported::Name(name) => Some(name.clone()),
+                    _ => None,
+                };
+                if !seen.insert((import.module.clone(), taken.clone())) {
+                    continue;
+                }
+                let Some(module) = roots.imported(files, import, &document.path) else { continue };
+                let within = taken.and_then(|taken| roots.submodule(files, &module, &taken));
+                for module in [Some(module), within].into_iter().flatten() {
+                    if let (Some(stub), Some(source)) = (module.stub, module.source) {
+                        stubs.insert(stub, source);
+                    }
+                }
+            }
+        }
+        stubs
     }
 
     /// Names that are bound to the symbol: by an import under another name, or by an assignment of nothing else.

@@ -43,8 +43,8 @@ pub(in crate::engine) enum EditKind<'e> {
     RenamesNominal([&'e str; 2], &'e BTreeSet<AbsPath>),
     /// The first name becomes the second in every reference, and it is a name of a module or a function. The program is the
     /// same under another name, so diagnostics can only change where one of the names is written, where the names of an edited
-    /// module are imported with `*`, and, if `may_match`, where a module is passed on as an object: it may have to match a protocol
-    /// that has one of the names.
+    /// module are imported with `*`, and, if `may_match` and a module is passed on as an object somewhere, where one is imported: it
+    /// may have to match a protocol that has one of the names.
     RenamesGlobal { names: [&'e str; 2], may_match: bool },
     /// The parameter of a function has another name, in every call, and only these files depend on it.
     RenamesParameter(&'e BTreeSet<AbsPath>),
@@ -199,8 +199,12 @@ impl Search {
 
     fn passing_on_now(&self, touched: &[AbsPath], mut names: BTreeSet<String>) -> BTreeSet<AbsPath> {
         self.add_aliases(&mut names);
-        let mut with_packages: BTreeSet<String> =
-            touched.iter().flat_map(|module| self.name_parts(module)).collect();
+        let packages = |module: &AbsPath| {
+            let mut parts = self.name_parts(module);
+            parts.pop();
+            parts
+        };
+        let mut with_packages: BTreeSet<String> = touched.iter().flat_map(packages).collect();
         self.add_aliases(&mut with_packages);
         with_packages.extend(names.iter().cloned());
         if self.using(&with_packages, is_import_passed_on).is_empty() {
