@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Generic, List, Mapping, Optional, Protocol, TypeVar, Union
+from typing import Any, Callable, Generic, List, Mapping, Optional, Protocol, Sequence, TypeVar, Union
 
 from ._errors import IncompleteError, ProcessError
 from ._types import Bundle, Completeness, Edits, Resolved
@@ -75,6 +75,11 @@ def selector_of(selector: Selector) -> Union[str, Mapping[str, Any]]:
         kind = type(selector).__name__
         raise TypeError(f"a selector is a text, its JSON form or a part of an answer, not {kind}; files go to `paths`")
     return at
+
+
+def texts(given: Sequence[str]) -> List[str]:
+    """An argument that takes several texts; a single one is a list of one."""
+    return [given] if isinstance(given, str) else list(given)
 
 
 def fact(name: str) -> Callable[[Bundle], Any]:

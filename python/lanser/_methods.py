@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
 
-from ._answer import Answer, Selector, edits, fact, resolved
+from ._answer import Answer, Selector, edits, fact, resolved, texts
 from ._types import (
     Action,
     AnalyzerKind,
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class Methods:
-    """The commands. `timeout` is in seconds, counted from when the request starts; `limit` and `cursor` page a list."""
+    """The commands. `timeout` is in seconds, rounded up, counted from when the request starts; `limit` and `cursor` page a list."""
 
     def _run(
         self,
@@ -112,7 +112,7 @@ class Methods:
         timeout: Optional[float] = None,
     ) -> Answer[List[Symbol]]:
         """The outline of the workspace, of files or of a definition; with `query`, the symbols with such a name."""
-        options = {"query": query, "paths": list(paths), "limit": limit, "cursor": cursor}
+        options = {"query": query, "paths": texts(paths), "limit": limit, "cursor": cursor}
         return self._run("symbols", fact("symbols"), selector, options=options, timeout=timeout)
 
     def calls(
@@ -159,12 +159,12 @@ class Methods:
     ) -> Answer[Diagnostics]:
         """The diagnostics of files. With `new` or `base`, only those that are new since a git revision."""
         options = {
-            "paths": list(paths),
+            "paths": texts(paths),
             "severity": severity,
             "fail_on": fail_on,
             "new": new or base is not None,
             "base": base,
-            "with": sorted(with_),
+            "with": sorted(texts(with_)),
             "limit": limit,
             "cursor": cursor,
         }
@@ -207,8 +207,8 @@ class Methods:
         options = {
             "apply": apply,
             "family": family,
-            "include": sorted(include),
-            "exclude": sorted(exclude),
+            "include": sorted(texts(include)),
+            "exclude": sorted(texts(exclude)),
             "check": check,
             "agree": agree,
             "guards": guards,
@@ -272,7 +272,7 @@ class Methods:
         timeout: Optional[float] = None,
     ) -> Answer[Edits]:
         """The diagnostics that an edit introduces and resolves, in `value.diagnostics`. Writes nothing."""
-        options = {"edit": _edit(edit), "fail_on": fail_on, "with": sorted(with_), "guards": guards}
+        options = {"edit": _edit(edit), "fail_on": fail_on, "with": sorted(texts(with_)), "guards": guards}
         return self._run("check", edits, options=options, timeout=timeout)
 
     def undo(

@@ -7,6 +7,7 @@ Threads write, read and drain standard error, so that neither a caller nor an ev
 from __future__ import annotations
 
 import json
+import math
 import queue
 import subprocess
 import threading
@@ -204,3 +205,10 @@ class BatchProcess:
         for line in stream:
             self._stderr.append(line.decode("utf-8", "replace").rstrip("\n"))
         stream.close()
+
+
+def whole_seconds(timeout: float) -> int:
+    """A timeout as lanser takes it: whole seconds, at least one."""
+    if not timeout >= 0 or math.isinf(timeout):
+        raise ValueError(f"timeout is {timeout}, and a number of seconds is expected")
+    return max(1, math.ceil(timeout))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import threading
 import weakref
@@ -15,7 +14,7 @@ from ._async_methods import AsyncMethods
 from ._errors import LanserError, ProcessError, error_of
 from ._find_lanser import find_lanser_bin
 from ._methods import Methods
-from ._process import BatchProcess, Reply
+from ._process import BatchProcess, Reply, whole_seconds
 from ._types import FORMAT_VERSION, Bundle, ColumnUnit, Scope
 
 T = TypeVar("T")
@@ -44,7 +43,8 @@ class Connection:
     ) -> None:
         """`path` is the folder of the workspace. The other arguments are the options of `lanser batch` of the same names; what is
         not given is taken from the environment and the configuration files. `timeout` is that of requests without one of their
-        own. `program` is another `lanser` than that of this package, and `env` are the environment variables of the process.
+        own, in seconds, rounded up to whole ones. `program` is another `lanser` than that of this package, and `env` are the
+        environment variables of the process.
         """
         self._root = os.path.abspath(os.fspath(path))
         self._program = None if program is None else os.fspath(program)
@@ -52,7 +52,7 @@ class Connection:
         for name, value in [
             ("--server", server),
             ("--python", None if python is None else os.path.abspath(os.fspath(python))),
-            ("--timeout", None if timeout is None else str(_seconds(timeout))),
+            ("--timeout", None if timeout is None else str(whole_seconds(timeout))),
             ("--scope", scope),
             ("--index-io", index_io),
             ("--concurrency", None if concurrency is None else str(concurrency)),
@@ -88,7 +88,7 @@ class Connection:
         if new_name is not None:
             line["newName"] = new_name
         if timeout is not None:
-            line["timeout"] = _seconds(timeout)
+            line["timeout"] = whole_seconds(timeout)
         given = {name: value for name, value in (options or {}).items() if value not in (None, False, [], {})}
         if given:
             line["options"] = given
@@ -192,8 +192,3 @@ def answer_of(reply: Reply, value: Callable[[Bundle], T]) -> Answer[T]:
     if bundle.error is not None:
         raise error_of(bundle.error, bundle, reply)
     return Answer(value(bundle), bundle, reply)
-
-
-def _seconds(timeout: float) -> int:
-    """A timeout as lanser takes it: whole seconds, at least one."""
-    return max(1, math.ceil(timeout))

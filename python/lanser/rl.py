@@ -26,7 +26,7 @@ from typing import Any, Deque, Dict, Iterable, Iterator, List, Literal, Mapping,
 from ._answer import Answer
 from ._errors import LanserError, ProcessError, RequestError
 from ._find_lanser import find_lanser_bin
-from ._process import Reply
+from ._process import Reply, whole_seconds
 from ._workspace import WITHOUT, Connection
 
 __all__ = [
@@ -164,7 +164,7 @@ class Scorer(Connection):
         super().__init__(path, **options)
         self._line: Dict[str, Any] = {"cmd": "score", "preset": preset, **({"with": list(analyzers)} if analyzers else {})}
         self._base = base
-        self._seconds = None if timeout is None else max(1, math.ceil(timeout))
+        self._seconds = None if timeout is None else whole_seconds(timeout)
         self._retries = retries
 
     def score(self, head: Head, *, base: Optional[str] = None) -> Dict[str, float]:

@@ -47,6 +47,18 @@ class ProcessTest(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, "files go to `paths`"):
                 workspace.diag(wrong)  # type: ignore[arg-type]
 
+    def test_a_timeout_is_a_number_of_seconds(self) -> None:
+        workspace = self.workspace(f'answer(line["id"], {HOVER})')
+        for wrong in (float("nan"), float("inf"), -1.0):
+            with self.assertRaisesRegex(ValueError, "a number of seconds is expected"):
+                workspace.hover("a.b", timeout=wrong)
+
+    def test_one_text_is_a_list_of_one(self) -> None:
+        workspace = self.workspace(f'answer(line["id"], {HOVER})')
+        with self.assertRaisesRegex(lanser.ProcessError, "no facts.diagnostics"):
+            workspace.diag(paths="src")
+        self.assertIn('"options": {"paths": ["src"]}', logged(self.program))
+
     def test_a_process_that_ends_fails_its_requests_and_is_started_again(self) -> None:
         workspace = self.workspace(
             f'print("why", file=sys.stderr) or sys.exit(9) if line["selector"] == "die" else answer(line["id"], {HOVER})'

@@ -11,6 +11,7 @@ use std::time::Instant;
 use super::blocking::blocking;
 use super::definition_cache::DefinitionCache;
 use super::failure::Failure;
+use super::installed_words::InstalledWords;
 use super::scan_throttle::ScanThrottle;
 use super::settings::Settings;
 use super::{python_env, server};
@@ -89,6 +90,8 @@ pub(super) struct Inputs {
     pub(super) index: OnceLock<Index>,
     /// The files that may have classes with computed bases, once they are needed.
     pub(super) computed_bases: OnceLock<Vec<WorkspacePath>>,
+    /// The words of what is installed, once a request without a cache needs them.
+    uncached_words: OnceLock<Arc<InstalledWords>>,
     /// The inputs in the form of the trace, once one was written.
     pub(super) trace_form: OnceLock<Option<Arc<RecordedWorkspace>>>,
     /// The server's definitions of tokens, from earlier requests.
@@ -184,19 +187,24 @@ impl Inputs {
             warnings,
             index,
             computed_bases: OnceLock::new(),
+            uncached_words: OnceLock::new(),
             trace_form,
             definitions: DefinitionCache::default(),
             root,
         })))
     }
 
-    /// The digest of the environment's installed packages.
-    pub(super) const fn packages_digest(&self) -> Digest {
-        self.packages
+    /// The words of installed packages and of the server's stubs. `cache` is the folder of all caches.
+    pub(super) fn installed_words(&self, cache: Option<&AbsPath>, threads: usize) -> Arc<InstalledWords> {
+        let words = || Arc::new(InstalledWords::new(self.installed_folders(), self.packages, cache, threads));
+        match cache {
+            Some(_) => words(),
+            None => self.uncached_words.get_or_init(words).clone(),
+        }
     }
 
     /// The folders of installed packages and of the server's stubs. `None` if the server also reads sources from elsewhere.
-    pub(super) fn installed_folders(&self) -> Option<Vec<AbsPath>> {
+    fn installed_folders(&self) -> Option<Vec<AbsPath>> {
         if !self.outside.is_empty() {
             return None;
         }
@@ -237,6 +245,7 @@ impl Inputs {
             warnings: Vec::new(),
             index: OnceLock::new(),
             computed_bases: OnceLock::new(),
+            uncached_words: OnceLock::new(),
             trace_form: OnceLock::new(),
             definitions: DefinitionCache::default(),
         }

@@ -27,6 +27,7 @@ mod dispatch;
 mod failure;
 mod implementations;
 mod inputs;
+mod installed_words;
 mod instance;
 mod library;
 mod locations;

@@ -324,7 +324,12 @@ impl RequestState {
         let mut found = std::collections::BTreeSet::new();
         for path_option in &request.options.paths {
             let path = self.inputs.snapshot.absolute(path_option);
-            if self.files.kind(&path) == FileKind::File {
+            let kind = self.files.kind(&path);
+            if kind == FileKind::Missing {
+                let message = format!("no such file or folder: {:?}", path_option.as_str());
+                return Err(Failure::not_found(message, "paths are relative to the workspace"));
+            }
+            if kind == FileKind::File {
                 if !path_option.is_python() {
                     let error =
                         ErrorBody::new(ErrorSymbol::Usage, format!("{path_option} is not a Python file"));

@@ -157,6 +157,22 @@ fn long_answers_are_cut_and_the_bundle_is_a_resource() {
     assert_eq!(facts["facts"]["references"].as_array().unwrap().len(), 200, "{facts}");
     assert_eq!(facts["omitted"], json!({"references": 101}));
     assert!(text(&result).len() <= 4096);
+    // What is not returned is on the next page.
+    assert_eq!(facts["limits"]["truncated"], true);
+    let next = call(&mut client, "refs", json!({"selector": "m.f", "cursor": facts["limits"]["cursor"]}));
+    assert_eq!(next["structuredContent"]["facts"]["references"][0]["at"], "m.py@L201:C1", "{next}");
+    assert_eq!(next["structuredContent"]["facts"]["references"].as_array().unwrap().len(), 101);
+    // A limit does not cut the last lines of the text.
+    for limit in [150, 300] {
+        let limited = call(&mut client, "refs", json!({"selector": "m.f", "limit": limit}));
+        let mut last = text(&limited).lines().rev();
+        assert_eq!(last.next(), Some("301 references, complete"), "{}", text(&limited));
+        assert!(last.next().unwrap().contains("more: refs {\"cursor\":"), "{}", text(&limited));
+        let facts = &limited["structuredContent"];
+        let next = call(&mut client, "refs", json!({"selector": "m.f", "cursor": facts["limits"]["cursor"]}));
+        let first = format!("m.py@L{}:C1", limit.min(200) + 1);
+        assert_eq!(next["structuredContent"]["facts"]["references"][0]["at"], *first, "{next}");
+    }
     let link = &result["content"][1];
     assert_eq!(link["type"], "resource_link", "{result}");
     let read = client.request("resources/read", json!({"uri": link["uri"]}));
@@ -178,6 +194,10 @@ fn long_answers_are_cut_and_the_bundle_is_a_resource() {
         json!({"completeness.unresolved.items": 50}),
         "{result}"
     );
+    let cursor = &result["structuredContent"]["limits"]["cursor"];
+    let next = call(&mut client, "refs", json!({"selector": "n.C.run", "cursor": cursor}));
+    let left = &next["structuredContent"]["facts"]["completeness"]["unresolved"]["items"];
+    assert_eq!(left.as_array().map(Vec::len), Some(50), "{next}");
     for uri in ["lanser://bundles/sha256:00", "lanser://bundles/../../etc/passwd", "file:///etc/passwd"] {
         let refused = client.request("resources/read", json!({"uri": uri}));
         assert!(refused["error"]["code"].is_number(), "{uri}: {refused}");

@@ -1,5 +1,6 @@
 //! Edits as text: the diff, the checks that failed, and the command to run next.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::budget::Budget;
@@ -17,6 +18,9 @@ const SHOWN_LOCATIONS: usize = 5;
 /// How many files are named whose diff is not shown.
 const SHOWN_FILES: usize = 5;
 
+/// More lines than any diff that is read.
+const ALL_LINES: usize = 100_000;
+
 /// How many places are shown that the caller has to decide about.
 const SHOWN_DECISIONS: usize = 20;
 
@@ -28,7 +32,7 @@ pub(super) fn print(printer: &Printer, bundle: &Bundle, edits: &Edits, budget: &
     let cmd = bundle.request.as_ref().map(|request| request.cmd);
     match (&edits.transaction, cmd) {
         (Some(_), _) => written(printer, edits, budget),
-        (None, Some(Command::Check)) => verdict(bundle, edits, budget),
+        (None, Some(Command::Check)) => verdict(printer, bundle, edits, budget),
         (None, cmd) => preview(printer, cmd, edits, budget),
     }
 }
@@ -93,12 +97,7 @@ fn preview(printer: &Printer, cmd: Option<Command>, edits: &Edits, budget: &mut 
     // The error reports what failed and what to do about it.
     if !edits.safety.iter().any(Check::stops) {
         summary.push_str(&checks(edits, ""));
-        let next = printer.next_command(&[("--dry-run", "")]).replace(" --dry-run ''", "");
-        let _ = write!(
-            summary,
-            "to apply: {}",
-            Style::Hint.paint((printer.command_form)(&format!("{next} --apply")))
-        );
+        let _ = write!(summary, "to apply: {}", printer.next_command(&[("--apply", "")]));
     }
     budget.reserve(&summary);
     let mut shown = 0;
@@ -124,25 +123,20 @@ fn preview(printer: &Printer, cmd: Option<Command>, edits: &Edits, budget: &mut 
         shown += 1;
     }
     if hidden_hunks > 0 {
-        let all = printer.next_command(&[("--limit", "100000")]);
         let file = edits.files.first().map(|file| file.uri.to_string()).unwrap_or_default();
         let more = match files.len() - shown {
             0 => String::new(),
             files => format!(" and {}", plural(files, "more file")),
         };
-        budget.last(&format!(
-            "the diff of {file} goes on{more}: {}",
-            Style::Hint.paint((printer.command_form)(&all))
-        ));
+        budget.last(&format!("the diff of {file} goes on{more}: {}", printer.whole(ALL_LINES)));
     } else if shown < files.len() {
-        let all = printer.next_command(&[("--limit", "100000")]);
         let hidden: Vec<String> = edits.files.iter().skip(shown).map(|file| file.uri.to_string()).collect();
         let count = plural(files.len() - shown, "more file");
         let more = match edits.files.len() == files.len() && hidden.len() <= SHOWN_FILES {
             true => format!("{count} ({})", hidden.join(", ")),
             false => count,
         };
-        budget.last(&format!("{more}: {}", Style::Hint.paint((printer.command_form)(&all))));
+        budget.last(&format!("{more}: {}", printer.whole(ALL_LINES)));
     }
     budget.last(summary.trim_end());
 }
@@ -193,7 +187,8 @@ pub(super) fn checks(edits: &Edits, said: &str) -> String {
             let _ = writeln!(text, "  {}", line.trim_end().replace('\n', "\n  "));
         }
         if lines.len() > shown {
-            let _ = writeln!(text, "  and {} more, which --json lists", lines.len() - shown);
+            let files = by_file(check.places.get(shown..).unwrap_or_default());
+            let _ = writeln!(text, "  and {} more{files}; JSON lists all", lines.len() - shown);
         }
     }
     text
@@ -206,23 +201,56 @@ fn located(check: &Check) -> Vec<String> {
     check.places.iter().zip(lines).map(|(at, line)| format!("{}{line}", compiler_location(at))).collect()
 }
 
-/// Where the old name is still mentioned.
+/// How many of the places are in which file, such as ` (a.py 3, b.py 1)`, the files with the most first.
+fn by_file(places: &[String]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for place in places {
+        *counts.entry(place.split_once('@').map_or(place.as_str(), |(file, _)| file)).or_default() += 1;
+    }
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let named: Vec<String> =
+        counts.iter().take(SHOWN_FILES).map(|(file, count)| format!("{file} {count}")).collect();
+    let more = counts.len().saturating_sub(SHOWN_FILES);
+    match (named.is_empty(), more) {
+        (true, _) => String::new(),
+        (false, 0) => format!(" ({})", named.join(", ")),
+        (false, _) => format!(" ({}, {})", named.join(", "), plural(more, "more file")),
+    }
+}
+
+/// Where the old name is still mentioned, but for the places of a check that stops the edit: the error lists those.
 fn residue(edits: &Edits) -> String {
     let Some(residue) = edits.residue.as_ref().filter(|residue| residue.count > 0) else {
         return String::new();
     };
-    let kinds: Vec<String> =
-        residue.kinds.iter().map(|(kind, count)| plural(*count, kind_noun(kind))).collect();
-    let mut text =
-        format!("the old name remains in {} ({}):\n", plural(residue.count, "place"), kinds.join(", "));
-    for item in residue.items.iter().take(SHOWN_RESIDUE) {
+    let stopping = edits.safety.iter().filter(|check| check.stops());
+    let listed: BTreeSet<&String> = stopping.flat_map(|check| &check.places).collect();
+    let others: Vec<_> = residue.items.iter().filter(|item| !listed.contains(&item.at)).collect();
+    let all = residue.count as usize;
+    let listed = match all == residue.items.len() {
+        true => all - others.len(),
+        // Only the first ones are known, and what is unresolved remains.
+        false => listed.len().min(all - others.len()),
+    };
+    let count = all - listed;
+    let what = match (count, listed) {
+        (0, _) => return String::new(),
+        (_, 0) => {
+            let kinds = residue.kinds.iter().map(|(kind, count)| plural(*count, kind_noun(kind)));
+            format!("{} ({})", plural(count, "place"), kinds.collect::<Vec<_>>().join(", "))
+        }
+        _ => plural(count, "other place"),
+    };
+    let mut text = format!("the old name remains in {what}:\n");
+    for item in others.iter().take(SHOWN_RESIDUE) {
         let line = item.preview.as_ref().map(|line| format!(": {}", escape_for_terminal(line.trim())));
         let line = line.unwrap_or_default();
         let _ = writeln!(text, "  {}  {}{line}", compiler_location(&item.at), item.kind);
     }
-    let shown = residue.items.len().min(SHOWN_RESIDUE);
-    if (residue.count as usize) > shown {
-        let _ = writeln!(text, "  and {} more", residue.count as usize - shown);
+    let shown = others.len().min(SHOWN_RESIDUE);
+    if count > shown {
+        let _ = writeln!(text, "  and {} more", count - shown);
     }
     text
 }
@@ -236,7 +264,7 @@ fn kind_noun(kind: &str) -> &str {
     }
 }
 
-fn verdict(bundle: &Bundle, edits: &Edits, budget: &mut Budget) {
+fn verdict(printer: &Printer, bundle: &Bundle, edits: &Edits, budget: &mut Budget) {
     let links = Links::of(bundle);
     let delta = edits.diagnostics.clone().unwrap_or_default();
     let mut summary = format!("{}; {}", totals(edits), diagnostics_delta(&delta, true));
@@ -257,7 +285,7 @@ fn verdict(bundle: &Bundle, edits: &Edits, budget: &mut Budget) {
         }
     }
     if left > 0 {
-        budget.last(&format!("{left} more: --limit 100000 shows them"));
+        budget.last(&format!("{left} more: {}", printer.whole(ALL_LINES)));
     }
     if !notes.is_empty() {
         budget.last(notes.trim_end());

@@ -80,6 +80,8 @@ pub(crate) struct Printer {
     pub(crate) stderr_is_terminal: bool,
     /// How a command to run next is named, for a caller that has no shell.
     pub(crate) command_form: fn(&str) -> String,
+    /// Where a caller that cannot lift the budget of lines finds everything.
+    pub(crate) whole_is_in: Option<&'static str>,
 }
 
 impl Printer {
@@ -93,6 +95,7 @@ impl Printer {
             typed: Vec::new(),
             stderr_is_terminal,
             command_form: str::to_owned,
+            whole_is_in: None,
         }
     }
 

@@ -244,8 +244,7 @@ fn list<T: serde::Serialize>(
         let cursor = continue_after(items, limits, given, shown);
         let before = cursor.split_once('-').and_then(|(before, _)| before.parse().ok()).unwrap_or(shown);
         let left = (limits.total as usize).saturating_sub(before);
-        let next = printer.next_command(&[("--cursor", &cursor)]);
-        budget.last(&format!("{left} more: {}", Style::Hint.paint((printer.command_form)(&next))));
+        budget.last(&format!("{left} more: {}", printer.next_command(&[("--cursor", &cursor)])));
     }
     // Last of all, so that the end of the output says how complete it is.
     if !summary.is_empty() {
@@ -254,13 +253,22 @@ fn list<T: serde::Serialize>(
 }
 
 impl Printer {
-    /// The command line as typed, with `options` added or replaced.
+    /// What shows all of an answer of at most `lines` lines.
+    pub(super) fn whole(&self, lines: usize) -> String {
+        match self.whole_is_in {
+            Some(place) => format!("in {place}"),
+            None => self.next_command(&[("--limit", &lines.to_string())]),
+        }
+    }
+
+    /// The command line as typed, with `options` added or replaced; a flag has an empty value.
     pub(super) fn next_command(&self, options: &[(&str, &str)]) -> String {
         let mut args: Vec<String> = Vec::new();
-        let mut typed = self.typed.iter();
+        // It is the default, and the next command may be the one that applies.
+        let mut typed = self.typed.iter().filter(|word| *word != "--dry-run");
         while let Some(word) = typed.next() {
             match options.iter().find(|(name, _)| word == name || word.starts_with(&format!("{name}="))) {
-                Some((name, _)) if word == name => {
+                Some((name, value)) if word == name && !value.is_empty() => {
                     typed.next();
                 }
                 Some(_) => {}
@@ -268,9 +276,13 @@ impl Printer {
             }
         }
         for (name, value) in options {
-            args.push(format!("{name} {}", shell_quote(value)));
+            args.push(if value.is_empty() {
+                (*name).to_owned()
+            } else {
+                format!("{name} {}", shell_quote(value))
+            });
         }
-        format!("lanser {}", args.join(" "))
+        Style::Hint.paint((self.command_form)(&format!("lanser {}", args.join(" "))))
     }
 }
 
@@ -482,13 +494,8 @@ fn hover(printer: &Printer, text: &Hover, budget: &mut Budget) {
         shown += 1;
     }
     if shown < lines.len() {
-        let all = lines.len().to_string();
-        let next = printer.next_command(&[("--limit", &all)]);
-        budget.last(&format!(
-            "{}: {}",
-            plural(lines.len() - shown, "more line"),
-            Style::Hint.paint((printer.command_form)(&next))
-        ));
+        let more = plural(lines.len() - shown, "more line");
+        budget.last(&format!("{more}: {}", printer.whole(lines.len())));
     }
 }
 

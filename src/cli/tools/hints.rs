@@ -12,6 +12,9 @@ use crate::cli::skill::text_words;
 /// What a command begins with.
 const PROGRAM: &str = "lanser ";
 
+/// What stands for the help of a verb; the name of the tool follows.
+const DESCRIPTION: &str = "the description of ";
+
 /// A text in which commands are calls of tools: `refs {"selector": "C.f", "limit": 3}`. A command that is no tool stays.
 pub(super) fn as_tool_calls(text: &str) -> String {
     let mut parts = Vec::new();
@@ -22,14 +25,19 @@ pub(super) fn as_tool_calls(text: &str) -> String {
         // A command in a sentence is quoted; any other goes to the end of its line.
         let end = if before.ends_with('`') { command.find('`') } else { command.find('\n') };
         let end = end.unwrap_or(command.len());
-        parts.push(before.to_owned());
         match tool_call(&command[..end]).filter(|_| !is_word) {
+            // Not a call, and so not quoted.
+            Some(description) if description.starts_with(DESCRIPTION) && before.ends_with('`') => {
+                parts.push(format!("{}{description}", before.trim_end_matches('`')));
+                rest = command[end..].trim_start_matches('`');
+            }
             Some(call) => {
+                parts.push(before.to_owned());
                 parts.push(call);
                 rest = &command[end..];
             }
             None => {
-                parts.push(PROGRAM.to_owned());
+                parts.push(format!("{before}{PROGRAM}"));
                 rest = &command[PROGRAM.len()..];
             }
         }
@@ -47,7 +55,7 @@ fn tool_call(line: &str) -> Option<String> {
         return None;
     }
     if is_help {
-        return Some(format!("the description of {tool}"));
+        return Some(format!("{DESCRIPTION}{tool}"));
     }
     if words.len() == 2 {
         return Some(tool.clone());
@@ -112,7 +120,7 @@ mod tests {
             ("add it: lanser apply EDIT --allow-dirty", r#"add it: apply {"allow_dirty":"all"}"#),
             ("`lanser refs` lists the uses", "`refs` lists the uses"),
             ("`lanser impl` searches; lanser help impl", "`lanser impl` searches; lanser help impl"),
-            ("`lanser help locate` has the forms", "`the description of locate` has the forms"),
+            ("`lanser help locate` has the forms", "the description of locate has the forms"),
             ("to undo: lanser undo 8b6b\n", "to undo: undo {\"transaction\":\"8b6b\"}\n"),
         ] {
             assert_eq!(as_tool_calls(text), expected);

@@ -102,12 +102,13 @@ impl CommandTools {
         context.input = Some(input.unwrap_or_default());
         context.printer.typed = words.clone();
         context.printer.command_form = hints::as_tool_calls;
+        context.printer.whole_is_in = Some("structuredContent");
         let parsed = Cli::try_parse_from(std::iter::once("lanser".to_owned()).chain(words));
         let cli = parsed.map_err(|error| {
             let hint = format!("`inputSchema` of the tool `{name}` has its arguments");
             refused(&context, usage_error(&error.render().to_string()).hint(hint))
         })?;
-        context.printer.limit = cli.global.limit;
+        // The text stays within its budget, whatever the limit: `structuredContent` has all items.
         context.global.limit = cli.global.limit;
         context.global.cursor = cli.global.cursor;
         let Verb::Request(verb) = cli.verb else { unreachable!("every tool makes a request") };

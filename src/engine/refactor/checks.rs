@@ -271,6 +271,7 @@ impl<'r> Checks<'r> {
             CheckName::Completeness if is_alone && !stopping[0].places.is_empty() => format!(
                 "decide about each place with --include or --exclude PATH:LINE:COL; to rename all of them, too: {command}"
             ),
+            CheckName::Identifier => format!("choose another name; to apply the edit anyway: {command}"),
             _ if is_alone && stopping[0].places.is_empty() => format!("to apply the edit anyway: {command}"),
             _ if is_alone => format!("review the places; to apply the edit anyway: {command}"),
             _ => format!("review each failed check; to apply the edit anyway: {command}"),

@@ -12,15 +12,15 @@ use crate::engine::settings::Settings;
 use crate::model::edits::Edits;
 use crate::model::request::{Command, DirtyPolicy, Request, is_module_path};
 
-/// The refusal of a request that writes an edit which only the server knows; `None` if nothing refuses it so far. A preview
-/// makes the same checks with all others, and its error is the same.
+/// The refusal of a request for an edit which only the server knows; `None` if nothing refuses it so far. No preview is made of an
+/// edit with an invalid name; one in a dirty work tree is made, and its error is the same.
 pub(in crate::engine) async fn refusal(
     request: &Request,
     state: &RequestState,
     settings: &Settings,
 ) -> Result<Option<Attempt>, Failure> {
     let is_rename = request.cmd == Command::Rename;
-    if !request.writes() || !(is_rename || request.cmd == Command::Actions) {
+    if !(is_rename || request.cmd == Command::Actions) {
         return Ok(None);
     }
     let mut checks = Checks::new(request, settings);
@@ -31,7 +31,7 @@ pub(in crate::engine) async fn refusal(
             Some(_) => names::check_identifiers(&mut checks, new),
         }
     }
-    if request.options.guards.dirty == DirtyPolicy::None {
+    if request.writes() && request.options.guards.dirty == DirtyPolicy::None {
         guards::check_files(settings, state, request, &mut checks, &EditPlan::default()).await?;
     }
     let Some(error) = checks.error() else { return Ok(None) };

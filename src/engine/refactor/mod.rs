@@ -25,7 +25,6 @@ mod family;
 mod filters;
 mod guards;
 pub(super) mod input;
-mod installed_words;
 mod mangling;
 mod module;
 mod names;

@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::collision::{Renaming, class_of};
-use super::installed_words::InstalledWords;
 use crate::engine::blocking::blocking;
 use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
@@ -270,7 +269,7 @@ async fn forms_in_installed(cx: &RequestContext<'_>, names: [&str; 2]) -> Result
         let (snapshot_tape, names) = (tape.clone(), names.map(str::to_owned));
         let cache = cx.settings.keep.then(|| cx.settings.cache.clone());
         let search = move || {
-            let installed = InstalledWords::new(&inputs, cache.as_ref(), threads);
+            let installed = inputs.installed_words(cache.as_ref(), threads);
             let is_here =
                 |word: &str| !inputs.snapshot.files_with_word(word, threads, &snapshot_tape).is_empty();
             let found = installed.files_with(&names.each_ref().map(String::as_str))?;

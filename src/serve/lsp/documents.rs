@@ -8,7 +8,7 @@ use lsp_types::Uri;
 
 use crate::engine::UnsavedTexts;
 use crate::path::{AbsPath, FileUri, WorkspacePath};
-use crate::text::{ColumnUnit, decode_source};
+use crate::text::{ColumnUnit, LineIndex, Position, decode_source};
 use crate::workspace::files::{canonical, read_bytes};
 
 /// An open document.
@@ -18,6 +18,25 @@ pub(super) struct ClientDocument {
     pub(super) uri: Uri,
     pub(super) version: i32,
     pub(super) text: Arc<str>,
+}
+
+impl ClientDocument {
+    /// The document after a change: another text, or, although the server asks for whole texts, another part of it. A position
+    /// beyond the end is the end, as in the protocol.
+    pub(super) fn change(&mut self, change: lsp_types::TextDocumentContentChangeEvent, unit: ColumnUnit) {
+        let Some(range) = change.range else {
+            self.text = change.text.into();
+            return;
+        };
+        let lines = LineIndex::new(&self.text);
+        let offset = |at: lsp_types::Position| {
+            let at = Position::new(at.line, at.character);
+            lines.offset(&self.text, at, unit).unwrap_or(self.text.len())
+        };
+        let start = offset(range.start);
+        let end = offset(range.end).max(start);
+        self.text = [&self.text[..start], &change.text, &self.text[end..]].concat().into();
+    }
 }
 
 /// How a client spells paths. It may have reached the workspace, or a document, through symbolic links; the engine knows the
@@ -76,6 +95,11 @@ pub(super) struct OpenDocuments(BTreeMap<String, (AbsPath, ClientDocument)>);
 impl OpenDocuments {
     pub(super) fn set(&mut self, path: AbsPath, document: ClientDocument) {
         self.0.insert(document.uri.as_str().to_owned(), (path, document));
+    }
+
+    /// A document, as its client spells it.
+    pub(super) fn as_spelled(&self, uri: &Uri) -> Option<&ClientDocument> {
+        self.0.get(uri.as_str()).map(|(_, document)| document)
     }
 
     pub(super) fn close(&mut self, uri: &Uri) {

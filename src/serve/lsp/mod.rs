@@ -332,15 +332,20 @@ impl LspServer {
                 let changed: lsp::DidChangeTextDocumentParams = read(params)?;
                 let lsp::VersionedTextDocumentIdentifier { uri, version } = changed.text_document;
                 let Some(path) = path(&uri) else { return Ok(ClientChange::None) };
-                if changed.content_changes.iter().any(|change| change.range.is_some()) {
-                    // The text of the client is not known any more.
-                    self.documents().close(&uri);
-                    return Err(format!("{path}: the server asked for whole texts, not for changed ranges"));
-                }
-                let Some(change) = changed.content_changes.into_iter().next_back() else {
-                    return Ok(ClientChange::None);
+                let Some(first) = changed.content_changes.first() else { return Ok(ClientChange::None) };
+                let mut documents = self.documents();
+                let mut document = match documents.as_spelled(&uri) {
+                    Some(open) => open.clone(),
+                    None if first.range.is_some() => {
+                        return Err(format!("{path}: a part is changed of a document that is not open"));
+                    }
+                    None => ClientDocument { uri, version, text: "".into() },
                 };
-                self.documents().set(path.clone(), ClientDocument { uri, version, text: change.text.into() });
+                document.version = version;
+                for change in changed.content_changes {
+                    document.change(change, self.client.unit);
+                }
+                documents.set(path.clone(), document);
                 ClientChange::Text(path)
             }
             "textDocument/didSave" => {

@@ -1,6 +1,6 @@
 //! Messages as lines. The SDK's own transport answers a message that is no request without an `id`, which the reference client
 //! refuses, and a line that is no JSON not at all; JSON-RPC wants `"id": null` for both. It takes a request whose parameters have
-//! another type for one of an unknown method.
+//! another type for one of an unknown method, and only names the method that it does not know.
 
 use std::io;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ const MAX_LINE_BYTES: usize = 16 << 20;
 /// The codes of JSON-RPC.
 const PARSE_ERROR: i32 = -32_700;
 const INVALID_REQUEST: i32 = -32_600;
+const METHOD_NOT_FOUND: i32 = -32_601;
 const INVALID_PARAMS: i32 = -32_602;
 
 /// A connection whose messages are lines.
@@ -147,6 +148,13 @@ where
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let write = self.write.clone();
+        let mut item = item;
+        if let JsonRpcMessage::Error(error) = &mut item
+            && error.error.code.0 == METHOD_NOT_FOUND
+        {
+            // The SDK's message is the name of the method.
+            error.error.message = format!("unknown method: {}", error.error.message).into();
+        }
         async move { Self::write(&write, &item).await }
     }
 

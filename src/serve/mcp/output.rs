@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::bundle::page::continue_after;
 use crate::model::bundle::Bundle;
 use crate::model::request::Command;
 use crate::schema::{SchemaKind, export};
@@ -20,11 +21,15 @@ pub(super) fn facts(bundle: &Bundle) -> (Value, bool) {
     let Ok(Value::Object(mut whole)) = serde_json::to_value(bundle) else {
         unreachable!("a bundle is a JSON object")
     };
-    let limits = whole.get_mut("meta").map(|meta| meta["limits"].take()).unwrap_or_default();
+    let mut limits = whole.get_mut("meta").map(|meta| meta["limits"].take()).unwrap_or_default();
     whole.retain(|name, value| MEMBERS.contains(&name.as_str()) && !value.is_null());
     let is_located = bundle.request.as_ref().is_some_and(|request| request.cmd == Command::Locate);
     if !is_located && bundle.error.is_none() {
         whole.remove("resolution");
+    }
+    if let Some(cursor) = whole.get("facts").and_then(|facts| cursor_after_cut(bundle, facts)) {
+        limits["truncated"] = true.into();
+        limits["cursor"] = cursor.into();
     }
     let mut omitted = Map::new();
     if let Some(Value::Object(edits)) = whole.get_mut("edits") {
@@ -44,6 +49,31 @@ pub(super) fn facts(bundle: &Bundle) -> (Value, bool) {
         whole.insert("omitted".to_owned(), Value::Object(omitted));
     }
     (Value::Object(whole), is_cut)
+}
+
+/// The cursor of what follows the returned items, if fewer are returned than the page of the bundle has. Items of the lists after
+/// the first that is cut are on the next page again.
+fn cursor_after_cut(bundle: &Bundle, facts: &Value) -> Option<String> {
+    let request = bundle.request.as_ref()?;
+    let limits = bundle.meta.limits.as_ref()?;
+    let pointers: &[&str] = match request.cmd {
+        Command::Definition => &["/definitions"],
+        Command::Declaration => &["/declarations"],
+        Command::TypeDefinition => &["/type_definitions"],
+        Command::Implementation => &["/implementations"],
+        Command::References => &["/references", "/overrides", "/completeness/unresolved/items"],
+        Command::Calls => &["/calls", "/overrides", "/completeness/unresolved/items"],
+        Command::Symbols => &["/symbols"],
+        Command::TypeHierarchy => &["/types"],
+        Command::Diagnostics => &["/diagnostics/items"],
+        _ => &[],
+    };
+    let lists = pointers.iter().filter_map(|pointer| facts.pointer(pointer)?.as_array());
+    let lists: Vec<_> = lists.collect();
+    let cut = lists.iter().position(|list| list.len() > MAX_ITEMS)?;
+    let before: usize = lists[..cut].iter().map(|list| list.len()).sum();
+    let items: Vec<&Value> = lists.into_iter().flatten().collect();
+    Some(continue_after(&items, limits, request.options.cursor.as_deref(), before + MAX_ITEMS))
 }
 
 /// Cuts the lists in a value, and notes how many items each loses; `at` is the path of the value's members, such as
@@ -86,7 +116,7 @@ pub(super) fn schema(command: Command) -> Map<String, Value> {
         "omitted".to_owned(),
         json!({
             "type": "object",
-            "description": "How many items each list has beyond those returned; the resource of the bundle has all.",
+            "description": "How many items each list has beyond those returned: `limits.cursor` continues, and the resource of the bundle has all.",
             "additionalProperties": {"type": "integer"},
         }),
     );

@@ -196,6 +196,28 @@ fn diagnostics_have_what_the_client_shows() {
     }
 }
 
+/// The server asks for whole texts; some clients send changed parts all the same.
+#[test]
+fn changed_parts_of_a_document_are_followed() {
+    let env = TestEnv::ty(&Project::parse("//- /a.py\ndef f(): ...\n//- /b.py\nfrom a import f\n\nf()\n"));
+    let mut client = connect(&env, &[], everything());
+    open(&mut client, &env, "b.py", "# 😀😀 f\nfrom a import f\n\nf()\n");
+    let range = |from: (u32, u32), to: (u32, u32)| json!({"start": {"line": from.0, "character": from.1}, "end": {"line": to.0, "character": to.1}});
+    let change = |changes: serde_json::Value| json!({"textDocument": {"uri": uri(&env, "b.py"), "version": 2}, "contentChanges": changes});
+    // In UTF-16: a call in place of the comment, then one more at the end, beyond the last line.
+    let changes = json!([
+        {"range": range((0, 0), (0, 7)), "text": "import a;a."},
+        {"range": range((0, 12), (0, 12)), "text": "()"},
+        {"range": range((90, 0), (91, 0)), "text": "f()\n"},
+    ]);
+    client.notify("textDocument/didChange", change(changes));
+    let asked = with(place(&env, "a.py", "f()"), json!({"context": {"includeDeclaration": true}}));
+    let found = places(&result(&mut client, "textDocument/references", asked.clone()));
+    assert_eq!(found, ["a.py:1:5", "b.py:1:12", "b.py:2:15", "b.py:4:1", "b.py:5:1"]);
+    client.notify("textDocument/didChange", change(json!([{"text": "from a import f\n"}])));
+    assert_eq!(places(&result(&mut client, "textDocument/references", asked)), ["a.py:1:5", "b.py:1:15"]);
+}
+
 /// A link decides whether a copy can show the unsaved text.
 #[test]
 fn a_link_that_comes_and_goes_while_text_is_unsaved() {

@@ -1,11 +1,10 @@
 //! Which files of the installed packages and of the server's stubs write a name. An index of their words is made once for each state of
-//! the packages, and cached in parts, of which a search reads those of its names. Without the cache it is made once for each request.
+//! the packages, and cached in parts, of which a search reads those of its names. Without the cache it is made once for each state of the workspace.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use crate::digest::Digest;
-use crate::engine::inputs::Inputs;
 use crate::path::{AbsPath, is_python};
 use crate::text::words::{word_hash, words};
 use crate::workspace::disk_cache::DiskCache;
@@ -31,12 +30,14 @@ type FileNumber = u32;
 const ANY_WORD: u64 = u64::MAX;
 
 /// The installed files and their words.
+#[derive(Debug)]
 pub(super) struct InstalledWords {
     /// `None` if not all files can be searched.
     folders: Option<Vec<FolderWords>>,
 }
 
 /// A folder of packages and the words of its files. Each has its own index: those of the packages serve whichever server is asked.
+#[derive(Debug)]
 struct FolderWords {
     folder: AbsPath,
     /// The digest of the state of all packages.
@@ -53,10 +54,15 @@ struct FolderWords {
 type FileWords = (AbsPath, Option<Vec<u64>>);
 
 impl InstalledWords {
-    /// The words of what is installed for a workspace. `cache` is the folder of all caches.
-    pub(super) fn new(inputs: &Inputs, cache: Option<&AbsPath>, threads: usize) -> Self {
+    /// The words in folders of packages, whose state has the digest `group`; `None` if not all of them are known. `cache` is the
+    /// folder of all caches.
+    pub(super) fn new(
+        folders: Option<Vec<AbsPath>>,
+        group: Digest,
+        cache: Option<&AbsPath>,
+        threads: usize,
+    ) -> Self {
         let store = cache.map(|cache| DiskCache::new(cache.join("installed"), MAX_BYTES));
-        let group = inputs.packages_digest();
         let words = |folder| FolderWords {
             folder,
             group,
@@ -65,11 +71,7 @@ impl InstalledWords {
             min_files: MIN_FILES,
             read: OnceLock::new(),
         };
-        Self {
-            folders: inputs
-                .installed_folders()
-                .map(|folders| outermost(folders).into_iter().map(words).collect()),
-        }
+        Self { folders: folders.map(|folders| outermost(folders).into_iter().map(words).collect()) }
     }
 
     /// The files in which one of the names is written, sorted. `None` if not all files can be searched.
