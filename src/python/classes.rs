@@ -39,7 +39,7 @@ pub struct Class {
 }
 
 /// The identity of a class: the module, or the file if the module has no name, and the qualified name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ClassId {
     /// The dotted name of the module.
     pub module: String,

@@ -344,6 +344,47 @@ def use_plain(o: Plain, p: Base):
     assert_eq!(found.unresolved, ["m.py:14:7"]);
 }
 
+/// A class whose base a loop or a parameter holds may be a subclass of any: its members may be the symbol's.
+#[test]
+fn members_of_classes_with_computed_bases() {
+    let project = Project::parse(
+        "\
+//- /m.py
+class A:
+    def f(self): ...
+class B:
+    def f(self): ...
+    def g(self): ...
+class C:
+    def g(self): ...
+def loop():
+    for X in (A, int):
+        class My(X): ...
+        m = My()
+        m.f()
+def beside(base):
+    class New(base, B): ...
+    n = New()
+    n.f()
+def plain(b: C):
+    b.g()
+",
+    );
+    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        let env = env.with_sessions();
+        let found = uses(&env, "py://m#A.f");
+        let open: Vec<&str> =
+            found.at().into_iter().chain(found.unresolved.iter().map(String::as_str)).collect();
+        assert_eq!(
+            open.into_iter().collect::<BTreeSet<_>>(),
+            BTreeSet::from(["m.py:12:11", "m.py:16:7", "m.py:2:9"])
+        );
+        assert!(found.unresolved.contains(&"m.py:16:7".to_owned()) && found.status == "partial");
+        let found = uses(&env, "py://m#C.g");
+        assert_eq!((found.at(), found.status.as_str()), (vec!["m.py:7:9", "m.py:18:7"], "complete"));
+    }
+}
+
 #[test]
 fn a_base_of_the_standard_library_has_unrelated_subclasses() {
     let env = TestEnv::pyright_session(&Project::parse(

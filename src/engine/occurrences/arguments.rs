@@ -176,7 +176,7 @@ impl Explainer<'_> {
         of_type: &Listing<LspLocation>,
     ) -> Explanation {
         if matches!(self.symbol.reach, Reach::Global) {
-            return self.in_module(token, subject, itself);
+            return self.in_module(token, subject, itself, of_type);
         }
         let is_module = |place: &LspLocation| place.range == crate::text::Range::default();
         if !itself.items.is_empty() && itself.items.iter().all(is_module) {
@@ -196,18 +196,34 @@ impl Explainer<'_> {
     }
 
     /// A name of the module that an expression is: `monkeypatch.setattr(module, "name", …)`.
-    fn in_module(&self, token: &Token, subject: &Span, itself: &Listing<LspLocation>) -> Explanation {
+    fn in_module(
+        &self,
+        token: &Token,
+        subject: &Span,
+        itself: &Listing<LspLocation>,
+        of_type: &Listing<LspLocation>,
+    ) -> Explanation {
         if itself.items.is_empty() && self.may_be_in(token, subject) {
             return Explanation::Unresolved("a module that the file does not import".to_owned());
         }
         let modules = itself.items.iter().filter(|place| place.range == crate::text::Range::default());
+        // A variable may hold the module, and ty's definition of a module is the import in its package that loads it. The name of
+        // a class is never the first of a file.
+        let modules = modules.chain(of_type.items.iter().filter(|place| is_first(place)));
         let chain = [token.text().to_owned()];
         let mut reached = modules.flat_map(|module| self.classes.resolve(&module.path, &chain));
-        if reached.any(|place| self.symbol.definitions.contains(&place)) {
+        if reached.any(|place| self.symbol.definitions.contains(&place)) || self.may_be_in(token, subject) {
             Explanation::Reference(Evidence::rule(UseProvenance::Subscript))
         } else {
             Explanation::Text
         }
+    }
+
+    /// Whether an object of a type may be a module: the type is not known, or that of all modules.
+    pub(super) fn may_be_module(&self, of_type: &Listing<LspLocation>) -> bool {
+        let classes = self.classes_at(&of_type.items);
+        let is_module = |class: &Class| is_any(class) || class.name() == "ModuleType";
+        classes.len() < of_type.items.len().max(1) || classes.iter().any(is_module)
     }
 
     /// Whether the symbol is in the module `pkg.mod`, whose last name is given: other files import it, and this one only `pkg`.
@@ -251,6 +267,11 @@ impl Explainer<'_> {
             Explanation::Other
         }
     }
+}
+
+/// Whether a place is the first of its file.
+fn is_first(place: &LspLocation) -> bool {
+    place.range.start == crate::text::Position::default()
 }
 
 /// Whether a `TypedDict` may be declared as the class.

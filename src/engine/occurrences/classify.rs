@@ -49,6 +49,8 @@ pub(super) enum ServerQuestion {
     Imported,
     /// The type, or the definition, of the expression that it subscripts.
     Subscripted(std::ops::Range<usize>),
+    /// The same for the name of an attribute, where an object of an unknown type may be a module that defines the symbol.
+    OfModule(std::ops::Range<usize>),
     /// Its definition as the key of a dictionary; text if it has none.
     Key,
     /// What the calls do with it that are given it as the name of an argument.
@@ -79,6 +81,8 @@ enum Classification {
     Ask(ServerQuestion),
     /// Another symbol, unless an object may hold the symbol, or a module that defines it. For an attribute, the last name before its dot.
     AskIfHeld(Option<String>),
+    /// The name of an attribute as a string, and the last name of the expression whose attribute it is.
+    AskForModule(std::ops::Range<usize>, String),
 }
 
 const OTHER: Classification = Classification::Done(Explanation::Other);
@@ -127,7 +131,7 @@ pub(super) fn classify(
     };
     let files = parallel_map(documents, cx.settings.threads, |document| classifier.file(document, claimed));
     let is_deferred = |(_, classification): &(Token, Classification)| {
-        matches!(classification, Classification::AskIfHeld(_))
+        matches!(classification, Classification::AskIfHeld(_) | Classification::AskForModule(..))
     };
     let may_be_anywhere = files.iter().any(|file| file.is_held_by_objects);
     let is_needed = !may_be_anywhere && files.iter().any(|file| file.tokens.iter().any(is_deferred));
@@ -147,6 +151,13 @@ pub(super) fn classify(
                 classified.questions.push((token, ServerQuestion::Token));
             }
             Classification::AskIfHeld(_) => classified.explained.push((token, Explanation::Other)),
+            Classification::AskForModule(subject, object) => {
+                let question = match held.may_be(Some(&object)) {
+                    true => ServerQuestion::OfModule(subject),
+                    false => ServerQuestion::Subscripted(subject),
+                };
+                classified.questions.push((token, question));
+            }
         }
     }
     classified
@@ -467,10 +478,16 @@ impl<'f> File<'f, '_> {
         let is_member = matches!(self.symbol.reach, Reach::Member { .. });
         match used {
             StringUse::Argument { function, subject: Some(subject), receiver }
-                if self.takes_attribute(&function, receiver.clone())
-                    && (is_member || matches!(self.symbol.reach, Reach::Global)) =>
+                if is_member && self.takes_attribute(&function, receiver.clone()) =>
             {
                 Classification::Ask(ServerQuestion::Subscripted(subject))
+            }
+            StringUse::Argument { function, subject: Some(subject), receiver }
+                if matches!(self.symbol.reach, Reach::Global)
+                    && self.takes_attribute(&function, receiver.clone()) =>
+            {
+                let object = self.document.text[subject.clone()].to_owned();
+                Classification::AskForModule(subject, object)
             }
             StringUse::Member(class) if is_member => self.listed_member(class),
             StringUse::Argument { function, .. } if BY_STRING.contains(&function.as_str()) && is_member => {

@@ -7,26 +7,31 @@ use std::sync::{Mutex, OnceLock};
 use super::super::concurrent::{self, BoxedFuture};
 use super::super::context::RequestContext;
 use super::super::failure::Failure;
+use super::super::implementations::files_with_computed_bases;
 use super::super::positions::by_name;
 use super::classify::ServerQuestion;
 use super::family::{Dispatch, Family};
 use super::receivers::ANY_NAME;
 use super::shadowed::resolve_import;
 use super::symbol::{Reach, SearchedSymbol};
-use super::{Evidence, Explained, Explanation, HALF_KNOWN, NOT_CHECKED, Token, WINDOW, offset_of};
+use super::{
+    Evidence, Explained, Explanation, HALF_KNOWN, NOT_CHECKED, Token, UNKNOWN_RECEIVER, WINDOW, offset_of,
+};
 use crate::lsp::error::LspError;
 use crate::lsp::{Listing, LspLocation, LspRequests, Profile};
 use crate::model::facts::UseProvenance;
 use crate::model::request::Scope;
 use crate::path::AbsPath;
-use crate::python::classes::{Class, Classes, DefinitionInfo};
+use crate::python::classes::{Class, ClassId, Classes, DefinitionInfo};
 use crate::python::occurrences::OccurrenceKind;
 use crate::python::outline::{Import, Imported, Outline};
 use crate::python::roles::parameter_at;
 use crate::python::scopes::{ScopeKind, Scopes};
 use crate::python::usage::{TokenUse, Usage};
+use crate::tape::IoKind;
 use crate::text::Position;
 use crate::workspace::files::{Document, Files as _};
+use crate::workspace::parallel::parallel_map;
 
 /// How many tokens are explained at a time where the order of requests does not matter.
 const FREE_WINDOW: usize = 4 * WINDOW;
@@ -48,6 +53,8 @@ pub(super) struct Explainer<'l> {
     is_passed: OnceLock<bool>,
     /// Whether a file imports a package that is neither installed nor in the workspace.
     pub(super) with_foreign_imports: Mutex<BTreeMap<AbsPath, bool>>,
+    /// The classes from which classes with a computed base are derived that may be subclasses of the symbol's, once they are needed.
+    computed_siblings: OnceLock<BTreeSet<ClassId>>,
 }
 
 /// What a definition of a token is for the symbol.
@@ -56,6 +63,8 @@ pub(super) enum DefinitionMatch {
     Dispatch(Evidence),
     AnyName,
     Interface(String),
+    /// A class may inherit from both, because a base of it is computed.
+    Computed,
     Variable,
     Other,
 }
@@ -70,7 +79,8 @@ impl<'l> Explainer<'l> {
     ) -> Self {
         let claimed = explained.references.keys().cloned().collect();
         let (is_passed, with_foreign_imports) = (OnceLock::new(), Mutex::default());
-        Self { cx, classes, symbol, family, claimed, is_passed, with_foreign_imports }
+        let computed_siblings = OnceLock::new();
+        Self { cx, classes, symbol, family, claimed, is_passed, with_foreign_imports, computed_siblings }
     }
 
     /// Asks the server about each token, in their order.
@@ -102,7 +112,7 @@ impl<'l> Explainer<'l> {
                     ServerQuestion::Unpacked(_) => {
                         (PendingDefinition::Cached(Listing { items: Vec::new(), skipped: 0 }), None)
                     }
-                    ServerQuestion::Subscripted(subject) => {
+                    ServerQuestion::Subscripted(subject) | ServerQuestion::OfModule(subject) => {
                         let at = self.position(token, subject.start);
                         let itself = PendingDefinition::Server(Box::pin(questions.definition(path, at)));
                         (itself, Some(questions.type_definition(path, at)))
@@ -123,6 +133,16 @@ impl<'l> Explainer<'l> {
                     match (question, of_type) {
                         (ServerQuestion::Subscripted(subject), Some(of_type)) => {
                             Ok(self.subscripted(token, subject, &answer, &of_type.await?))
+                        }
+                        (ServerQuestion::OfModule(subject), Some(of_type)) => {
+                            let of_type = of_type.await?;
+                            let explanation = self.subscripted(token, subject, &answer, &of_type);
+                            let is_open = explanation == Explanation::Text && self.may_be_module(&of_type);
+                            Ok(if is_open {
+                                Explanation::Unresolved(UNKNOWN_RECEIVER.to_owned())
+                            } else {
+                                explanation
+                            })
                         }
                         (ServerQuestion::Unpacked(calls), _) => self.unpacked(token, calls).await,
                         _ => {
@@ -169,7 +189,8 @@ impl<'l> Explainer<'l> {
     fn cache(&self, token: &Token, question: &ServerQuestion, listing: &Listing<LspLocation>) {
         let state = self.cx.state;
         let holds = state.inputs.holds(&token.document.path, Some(token.document.digest)) == Some(true);
-        if self.is_cached() && holds && !matches!(question, ServerQuestion::Subscripted(_)) {
+        let is_of_token = !matches!(question, ServerQuestion::Subscripted(_) | ServerQuestion::OfModule(_));
+        if self.is_cached() && holds && is_of_token {
             state.inputs.definitions.put(&token.document.path, token.span.start, listing);
         }
     }
@@ -253,6 +274,11 @@ impl<'l> Explainer<'l> {
             _ => None,
         }) {
             return Explanation::Unresolved(format!("receiver declared as the interface {interface}"));
+        }
+        if matches.iter().any(|one| matches!(one, DefinitionMatch::Computed)) {
+            return Explanation::Unresolved(
+                "a class with a computed base may inherit from both classes".to_owned(),
+            );
         }
         // A stub may say that a name is imported from elsewhere than its source does.
         if self.symbol.is_in_stubs
@@ -346,12 +372,33 @@ impl<'l> Explainer<'l> {
                     return DefinitionMatch::Dispatch(Evidence { is_structural, ..evidence });
                 }
                 Dispatch::Unknown(interface) => return DefinitionMatch::Interface(interface),
-                Dispatch::Never => {}
+                Dispatch::Never => {
+                    if defined.class.as_ref().is_some_and(|class| self.may_be_sibling(class)) {
+                        return DefinitionMatch::Computed;
+                    }
+                }
             }
         }
         let is_declared =
             defined.kind.is_function() || defined.kind == crate::python::outline::DefinitionKind::Class;
         if is_declared { DefinitionMatch::Other } else { DefinitionMatch::Variable }
+    }
+
+    /// Whether a class of the workspace may have a subclass in common with the symbol's, because a base of that is computed.
+    fn may_be_sibling(&self, class: &Class) -> bool {
+        if !self.cx.state.is_in_workspace(&class.document().path) {
+            return false;
+        }
+        let find = || {
+            let files = files_with_computed_bases(self.cx);
+            let in_file = |file: &AbsPath| self.family.computed_siblings(self.classes, file);
+            let found = parallel_map(&files, self.cx.settings.threads, in_file);
+            let found: BTreeSet<ClassId> = found.into_iter().flatten().collect();
+            (!found.is_empty()).then_some(found)
+        };
+        let query = ("classes with computed siblings", &self.family.own);
+        let siblings = || self.cx.state.tape.query_rare(IoKind::Index, &query, find).unwrap_or_default();
+        self.computed_siblings.get_or_init(siblings).contains(&class.id())
     }
 
     /// Whether a token is an attribute of `super()` in the class whose member the symbol is.

@@ -34,7 +34,7 @@ const PLAIN_TYPES: [&str; 5] = ["bool", "NoneType", "ModuleType", "FunctionType"
 /// What is derived from what, around the class of a member.
 pub(super) struct Family {
     /// The class itself, and its declaration in a stub.
-    own: BTreeSet<ClassId>,
+    pub(super) own: BTreeSet<ClassId>,
     above: BTreeSet<ClassId>,
     below: BTreeSet<ClassId>,
     /// Other classes from which one below is derived too.
@@ -143,6 +143,12 @@ impl Family {
     pub(super) fn may_be_below(&self, classes: &Classes<'_>, class: &Class) -> bool {
         let is_known = self.is_own(&class.id()) || self.relation(&class.id()).is_some();
         !is_known && self.class.as_ref().is_some_and(|of| classes.may_be_subclass(class, of, &self.names))
+    }
+
+    /// The classes from which the classes of a file are derived that may be subclasses, too, because a base of them is computed.
+    pub(super) fn computed_siblings(&self, classes: &Classes<'_>, file: &AbsPath) -> Vec<ClassId> {
+        let computed = classes.in_file(file).into_iter().filter(|class| self.may_be_below(classes, class));
+        computed.flat_map(|class| classes.ancestors(&class)).map(|class| class.id()).collect()
     }
 
     /// Whether it is the class of the member.

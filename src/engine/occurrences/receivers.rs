@@ -229,6 +229,9 @@ impl Explainer<'_> {
             Some(Relation::Derived) => return None,
             None => {}
         }
+        if self.family.may_be_below(self.classes, class) {
+            return Some(Explanation::Unresolved("a base of the receiver's class is computed".to_owned()));
+        }
         // A module may be any, and a namespace keeps any function.
         let keeps_any = matches!(class.name(), "ModuleType" | "SimpleNamespace" | "Namespace");
         if keeps_any && matches!(self.symbol.reach, Reach::Global) {

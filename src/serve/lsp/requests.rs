@@ -253,20 +253,23 @@ impl RequestHandler<'_> {
             DocUri::Env(_) | DocUri::Server(_) => None,
         };
         let unit = self.server.client.unit;
-        let has_mark = at.line == 0 && path.as_ref().is_some_and(|path| self.without_mark.contains(path));
-        let hidden = if has_mark { width_of_mark(unit) } else { 0 };
-        let column = at.character.saturating_add(hidden);
-        let end = path.and_then(|path| {
-            let open = self.open.get(&path).filter(|_| !self.server.workspace.from_disk && !has_mark);
-            let text = match open {
-                Some(open) => open.text.clone(),
-                None => read_text(&path)?.into(),
-            };
-            let lines = LineIndex::new(&text);
-            Some(lines.position(&text, lines.line_span(&text, at.line)?.end, unit).column)
-        });
+        let beyond = [at.line.saturating_add(1), at.character.saturating_add(1)];
+        let Some(path) = path else { return beyond };
+        let is_without_mark = self.without_mark.contains(&path);
+        let open = self.open.get(&path).filter(|_| !self.server.workspace.from_disk && !is_without_mark);
+        let text: Option<Arc<str>> = match open {
+            Some(open) => Some(open.text.clone()),
+            None => read_text(&path).map(Into::into),
+        };
+        let Some(text) = text else { return beyond };
+        // Places in selectors do not count a byte order mark, and positions do where the client has it.
+        let counts_mark = at.line == 0 && !is_without_mark && text.starts_with('\u{feff}');
+        let hidden = if counts_mark { width_of_mark(unit) } else { 0 };
+        let lines = LineIndex::new(&text);
+        let Some(line) = lines.line_span(&text, at.line) else { return beyond };
         // "If the character value is greater than the line length it defaults back to the line length" (LSP 3.17, Position).
-        [at.line.saturating_add(1), column.min(end.unwrap_or(u32::MAX)).saturating_add(1)]
+        let (_, end) = lines.display(&text, line.end, unit);
+        [at.line.saturating_add(1), at.character.saturating_sub(hidden).saturating_add(1).min(end)]
     }
 
     pub(super) fn cursor(&self, uri: DocUri, at: lsp::Position) -> PositionSpec {

@@ -84,6 +84,31 @@ fn a_client_that_leaves_out_the_byte_order_mark() {
     }
 }
 
+/// Whether the client counts the byte order mark depends on whether it has it, in every unit.
+#[test]
+fn columns_beside_a_byte_order_mark() {
+    let text = "ab=cd=1\nprint(ab,cd)\n";
+    let env = TestEnv::ty(&Project::parse("//- /a.py\n").and("a.py", format!("\u{feff}{text}")));
+    for (unit, width) in [("utf-8", 3), ("utf-16", 1), ("utf-32", 1)] {
+        for sent in [Some(text.to_owned()), Some(format!("\u{feff}{text}")), Some(format!("{text}#")), None] {
+            let offered = json!({"general": {"positionEncodings": [unit]}});
+            let mut client = connect(&env, &[], offered);
+            if let Some(sent) = &sent {
+                open(&mut client, &env, "a.py", sent);
+            }
+            let mark = if sent.is_none_or(|sent| sent.starts_with('\u{feff}')) { width } else { 0 };
+            for (column, name) in [(0, "ab"), (1, "ab"), (3, "cd"), (4, "cd")] {
+                let at = json!({"textDocument": {"uri": uri(&env, "a.py")}, "position": {"line": 0, "character": column + mark}});
+                let asked = with(at, json!({"context": {"includeDeclaration": true}}));
+                let found = places(&result(&mut client, "textDocument/references", asked));
+                let first = if name == "ab" { 1 } else { 4 };
+                let expected = [format!("a.py:1:{}", first + mark), format!("a.py:2:{}", first + 6)];
+                assert_eq!(found, expected, "{unit} {mark} {column}");
+            }
+        }
+    }
+}
+
 /// What one document says about another has to follow that one.
 #[test]
 fn diagnostics_of_other_open_documents_are_pushed_again() {
