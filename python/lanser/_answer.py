@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Any, Callable, Generic, List, Mapping, Optional, Protocol, Sequence, TypeVar, Union
 
@@ -78,8 +79,12 @@ def selector_of(selector: Selector) -> Union[str, Mapping[str, Any]]:
 
 
 def texts(given: Sequence[str]) -> List[str]:
-    """An argument that takes several texts; a single one is a list of one."""
-    return [given] if isinstance(given, str) else list(given)
+    """An argument that takes several texts or paths; a single one is a list of one."""
+    items = [given] if isinstance(given, (str, os.PathLike)) else list(given)
+    found = [os.fspath(item) for item in items]
+    if not all(isinstance(item, str) for item in found):
+        raise TypeError(f"a text or a path is expected, not {found}")
+    return found
 
 
 def fact(name: str) -> Callable[[Bundle], Any]:

@@ -30,6 +30,7 @@ SAME: List[Tuple[Tuple[str, List[Any], Dict[str, Any]], List[str]]] = [
     (("diag", [], {"fail_on": "error"}), ["diag", "--fail-on", "error"]),
     (("locate", ["Stock.add"], {"as_": "ast"}), ["locate", "Stock.add", "--as", "ast"]),
     (("rename", ["Stock.scarce", "shortages"], {}), ["rename", "Stock.scarce", "shortages"]),
+    (("move", ["inventory.stock", "inventory.goods"], {}), ["move", "py://inventory.stock", "inventory.goods"]),
 ]
 
 

@@ -133,7 +133,11 @@ pub fn validate_request(mut request: Request) -> Result<Request, ErrorBody> {
         return wrong("the query is empty", "use a name, or a part of one");
     }
     let is_about_files = matches!(request.cmd, Command::Symbols | Command::Diagnostics);
-    let takes_no_selector = matches!(request.cmd, Command::Apply | Command::Check | Command::Undo);
+    if options.module.is_some() && request.cmd != Command::Rename {
+        return wrong(&format!("`{name}` moves no module"), "remove \"module\" from the options");
+    }
+    let takes_no_selector =
+        matches!(request.cmd, Command::Apply | Command::Check | Command::Undo) || options.module.is_some();
     match &request.selector {
         Some(_) if takes_no_selector => {
             return wrong(&format!("`{name}` does not take a selector"), "remove \"selector\"");

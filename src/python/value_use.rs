@@ -87,6 +87,11 @@ impl Usage<'_> {
             "subscript" if is("value") => ValueUse::Before,
             // A class that is raised is called.
             "raise_statement" if parent.named_child(0) == Some(node) => ValueUse::Called,
+            // `case C(name=pattern)`: the pattern may bind it to a name.
+            "keyword_pattern" if parent.named_child(0) == Some(node) => {
+                let pattern = parent.named_child(1).and_then(|pattern| self.text.get(pattern.byte_range()));
+                if pattern == Some("_") { ValueUse::Unused } else { ValueUse::Escapes }
+            }
             "conditional_expression" if is_condition(parent, node) => ValueUse::Unused,
             "type"
             | "typed_parameter"
@@ -188,6 +193,8 @@ mod tests {
             "a += §f",
             "§f | b",
             "match §f:\n case c: c()",
+            "match x:\n case C(§f=g): g()",
+            "match x:\n case C(§f=(g as h)): h()",
             "§f.__call__()",
             "(§f or g)()",
             "lambda: §f",
@@ -229,6 +236,7 @@ mod tests {
             "del a.§f",
             "for a.§f in x: pass",
             "a.§f, b = x",
+            "match x:\n case C(§f=_): pass",
         ] {
             assert_eq!(use_of(text).1, ValueUse::Unused, "{text}");
         }

@@ -385,6 +385,52 @@ def plain(b: C):
     }
 }
 
+/// The name of a module's attribute as a string, where its package imports from it, and where something else may hold it.
+#[test]
+fn attributes_of_modules_by_string() {
+    let project = Project::parse(
+        "\
+//- /pkg/__init__.py
+from .m import *
+//- /pkg/m.py
+def helper(): ...
+//- /use.py
+import pkg.m
+from pkg import m
+x = m
+getattr(m, 'helper')
+getattr(pkg.m, 'helper')
+getattr(x, 'helper')
+class C: ...
+getattr(C(), 'helper', None)
+//- /held.py
+from pkg import m
+def use(module):
+    getattr(module, 'helper')
+use(m)
+",
+    );
+    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        let found = uses(&env, "py://pkg.m#helper");
+        assert_eq!(found.at(), ["pkg/m.py:1:5", "use.py:4:13", "use.py:5:17", "use.py:6:13"]);
+        assert_eq!((found.unresolved, found.status.as_str()), (vec!["held.py:3:22".to_owned()], "partial"));
+        env.write("held.py", "");
+        assert_eq!(uses(&env, "py://pkg.m#helper").status, "complete");
+    }
+}
+
+/// A pattern of a class may bind a method to a name that is called.
+#[test]
+fn methods_in_class_patterns_may_be_called() {
+    let project = Project::parse(
+        "//- /m.py\nclass C:\n    def run(self): ...\ndef f(x: object, g):\n    match x:\n        case C(run=r):\n            g(r)\n",
+    );
+    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        let facts = env.lanser(["calls", "m.C.run", "--json"]).answer()["facts"].clone();
+        assert_eq!(facts["completeness"]["unresolved"]["items"][0]["at"], "m.py@L5:C16", "{facts}");
+    }
+}
+
 #[test]
 fn a_base_of_the_standard_library_has_unrelated_subclasses() {
     let env = TestEnv::pyright_session(&Project::parse(

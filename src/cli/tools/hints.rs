@@ -69,7 +69,11 @@ fn tool_call(line: &str) -> Option<String> {
     let mut arguments = Map::new();
     for arg in offered(verb) {
         let id = arg.get_id().as_str();
-        if given.value_source(id) != Some(ValueSource::CommandLine) || name(arg) == EDIT {
+        if given.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        if name(arg) == EDIT {
+            arguments.insert(EDIT.to_owned(), "(the same edit)".into());
             continue;
         }
         let chosen = choices.iter().find(|choice| choice.flags.contains(&name(arg)));
@@ -117,7 +121,10 @@ mod tests {
                 "`lanser types C --supertypes` shows",
                 r#"`types {"direction":"supertypes","selector":"C"}` shows"#,
             ),
-            ("add it: lanser apply EDIT --allow-dirty", r#"add it: apply {"allow_dirty":"all"}"#),
+            (
+                "add it: lanser apply EDIT --allow-dirty",
+                r#"add it: apply {"allow_dirty":"all","edit":"(the same edit)"}"#,
+            ),
             ("`lanser refs` lists the uses", "`refs` lists the uses"),
             ("`lanser impl` searches; lanser help impl", "`lanser impl` searches; lanser help impl"),
             ("`lanser help locate` has the forms", "the description of locate has the forms"),

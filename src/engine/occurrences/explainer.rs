@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::{Mutex, OnceLock};
 
+use super::super::computed_bases::files_with_computed_bases;
 use super::super::concurrent::{self, BoxedFuture};
 use super::super::context::RequestContext;
 use super::super::failure::Failure;
-use super::super::implementations::files_with_computed_bases;
 use super::super::positions::by_name;
 use super::classify::ServerQuestion;
 use super::family::{Dispatch, Family};

@@ -257,6 +257,10 @@ impl<'r> Checks<'r> {
                 (CheckName::Completeness, _) if !check.places.is_empty() => "--include unresolved",
                 (_, Some(option)) => option,
                 (CheckName::Filters, None) => return "adjust --allow and --deny, or the edit".to_owned(),
+                (CheckName::Jail, None) if self.request.cmd == Command::Rename => {
+                    return "use a workspace that has all of these files: `-C DIR` or `--workspace DIR`"
+                        .to_owned();
+                }
                 (_, None) => return "correct the edit".to_owned(),
             });
         }

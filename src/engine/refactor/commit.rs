@@ -152,6 +152,9 @@ pub(super) fn hint(error: &TransactionError) -> Option<&'static str> {
         TransactionError::NoTransaction { id: None } => {
             "`lanser undo --list` lists the transactions, and `lanser undo ID` undoes one"
         }
+        TransactionError::AlreadyUndone { .. } => {
+            "`lanser undo` with the id of the undo makes the edit again"
+        }
         TransactionError::Conflict { .. } => "undo those edits first; `lanser undo --list` lists them",
         TransactionError::Unreadable { .. } => {
             "restore its files from git; to undo an earlier transaction, name its id from `lanser undo --list`"

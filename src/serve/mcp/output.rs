@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use crate::bundle::page::continue_after;
-use crate::model::bundle::Bundle;
+use crate::model::bundle::{Bundle, Status};
 use crate::model::request::Command;
 use crate::schema::{SchemaKind, export};
 
@@ -29,6 +29,11 @@ pub(super) fn facts(bundle: &Bundle) -> (Value, bool) {
     }
     if let Some(cursor) = whole.get("facts").and_then(|facts| cursor_after_cut(bundle, facts)) {
         limits["truncated"] = true.into();
+        limits["cap"] = MAX_ITEMS.into();
+        if bundle.status == Status::Ok {
+            // As where a limit was given.
+            whole.insert("status".to_owned(), json!(Status::Partial));
+        }
         limits["cursor"] = cursor.into();
     }
     let mut omitted = Map::new();

@@ -116,6 +116,14 @@ pub enum TransactionError {
         /// Its process id, if known.
         pid: Option<u32>,
     },
+    /// The transaction to be undone was undone before.
+    #[error("the transaction {id} is already undone, by {by}")]
+    AlreadyUndone {
+        /// Its id.
+        id: String,
+        /// That of the transaction that undid it.
+        by: String,
+    },
     /// Files were edited since the transaction to be undone.
     #[error("edited since the transaction: {}", listed(.paths))]
     Conflict {
@@ -168,7 +176,9 @@ impl TransactionError {
             | Self::Overlap { .. }
             | Self::TooLarge { .. } => FailureClass::Unsafe,
             Self::Changed { .. } | Self::Exists { .. } | Self::Busy { .. } => FailureClass::ContentModified,
-            Self::Conflict { .. } | Self::Unreadable { .. } => FailureClass::Conflict,
+            Self::Conflict { .. } | Self::AlreadyUndone { .. } | Self::Unreadable { .. } => {
+                FailureClass::Conflict
+            }
             Self::NoTransaction { .. } => FailureClass::NotFound,
             Self::HalfDone { cause, .. } => cause.class(),
         }

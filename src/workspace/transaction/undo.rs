@@ -179,6 +179,9 @@ impl Transactions {
         let checker = self.checker(&tree, policy);
         let checked = match checker.check(&path_changes) {
             Err(error) if is_conflict(&error) => {
+                if let Some(by) = undone.get(&journal.id) {
+                    return Err(TransactionError::AlreadyUndone { id: journal.id, by: by.clone() });
+                }
                 return Err(TransactionError::Conflict { paths: conflicts(&checker, &path_changes)? });
             }
             checked => checked?,

@@ -358,6 +358,11 @@ fn an_undo_that_would_lose_edits_reports_the_files() {
     std::fs::remove_file(project.root.join("b.py").as_path()).unwrap();
     project.put("d.py", "3");
     let undone = transactions.undo(Some(&done.id), &label("undo"), Policy::default()).unwrap();
+    let again = transactions.undo(Some(&done.id), &label("undo"), Policy::default()).unwrap_err();
+    assert_eq!(
+        again,
+        TransactionError::AlreadyUndone { id: done.id.clone(), by: undone.transaction.id.clone() }
+    );
     assert_eq!(undone.files.len(), 4);
     let lines = transactions.list().unwrap();
     assert_eq!(lines[0].undone_by.as_ref(), Some(&undone.transaction.id));
