@@ -304,16 +304,13 @@ impl Callable {
             (Self::Decorated, ValueUse::Before | ValueUse::Subscripted) => {
                 Meaning::MayBeCall(READ_OF_DECORATED)
             }
-            (Self::Function | Self::Decorated | Self::Descriptor, ValueUse::Escapes) => {
-                Meaning::MayBeCall(USED_AS_VALUE)
-            }
+            // What gets a property gets its value.
+            (Self::Property, _) | (Self::Class, ValueUse::OnlyNamed) => Meaning::NoCall,
+            (_, ValueUse::Escapes | ValueUse::OnlyNamed) => Meaning::MayBeCall(USED_AS_VALUE),
             // Uses of another name for it are among the known references.
-            (Self::Function | Self::Decorated | Self::Descriptor, ValueUse::Bound(names))
-                if !names.iter().all(&is_followed) =>
-            {
+            (_, ValueUse::Bound(names)) if !names.iter().all(&is_followed) => {
                 Meaning::MayBeCall(USED_AS_VALUE)
             }
-            // What gets a class may make an instance of it; mostly it does not: `isinstance(x, C)`, `except C`.
             _ => Meaning::NoCall,
         }
     }
@@ -322,7 +319,9 @@ impl Callable {
     fn refutes(self, used: &ValueUse) -> bool {
         match self {
             Self::Function => *used != ValueUse::Called,
-            Self::Decorated | Self::Descriptor => matches!(used, ValueUse::Escapes | ValueUse::Bound(_)),
+            Self::Decorated | Self::Descriptor => {
+                matches!(used, ValueUse::Escapes | ValueUse::OnlyNamed | ValueUse::Bound(_))
+            }
             Self::Property | Self::Class => false,
         }
     }

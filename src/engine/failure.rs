@@ -97,16 +97,19 @@ impl Failure {
             Self::NeedsFreshServer | Self::NeedsExclusiveServer => {
                 ErrorBody::new(ErrorSymbol::Internal, self.to_string())
             }
-            Self::Cursor(error) => {
-                let symbol = match error {
-                    CursorError::Syntax(_) => ErrorSymbol::Usage,
-                    CursorError::Stale(_) => ErrorSymbol::ContentModified,
-                };
-                ErrorBody::new(symbol, error.to_string()).hint("repeat the request without --cursor")
-            }
+            Self::Cursor(error) => cursor_error(&error),
             Self::Server(error) => server_error(&error, paths),
         }
     }
+}
+
+/// The error of a cursor that does not belong to the list.
+pub(in crate::engine) fn cursor_error(error: &CursorError) -> ErrorBody {
+    let symbol = match error {
+        CursorError::Syntax(_) => ErrorSymbol::Usage,
+        CursorError::Stale(_) => ErrorSymbol::ContentModified,
+    };
+    ErrorBody::new(symbol, error.to_string()).hint("repeat the request without --cursor")
 }
 
 /// The error of a request that its caller cancelled.

@@ -14,6 +14,8 @@ pub enum ValueUse {
     Bound(Vec<Span>),
     /// It is passed, returned, stored: what gets it may call it.
     Escapes,
+    /// It is passed to what only looks at it, if it is a class: `isinstance(x, C)`, `except (C, D)`, `dict[str, C]`, `C | None`.
+    OnlyNamed,
     /// It is subscripted, and the result is called: `Box[int](1)` makes an instance of `Box`.
     Subscripted,
     /// An attribute or an item of it is read.
@@ -24,6 +26,32 @@ pub enum ValueUse {
 
 /// Attributes of a function through which it is called.
 const CALLING_ATTRIBUTES: [&str; 4] = ["__call__", "__get__", "__func__", "__wrapped__"];
+
+/// Functions that make no instance of a class that they are given.
+const ONLY_NAME_CLASSES: [&str; 22] = [
+    "assertIsInstance",
+    "assertNotIsInstance",
+    "assertRaises",
+    "assertRaisesRegex",
+    "assertWarns",
+    "cast",
+    "delattr",
+    "dir",
+    "getattr",
+    "hasattr",
+    "id",
+    "isinstance",
+    "issubclass",
+    "raises",
+    "repr",
+    "setattr",
+    "str",
+    "super",
+    "suppress",
+    "type",
+    "TypeVar",
+    "vars",
+];
 
 impl Usage<'_> {
     /// What becomes of the value of the name token at an offset, of `x.name` where it is an attribute, and of `getattr(x, "name")`.
@@ -89,8 +117,9 @@ impl Usage<'_> {
             "raise_statement" if parent.named_child(0) == Some(node) => ValueUse::Called,
             // `case C(name=pattern)`: the pattern may bind it to a name.
             "keyword_pattern" if parent.named_child(0) == Some(node) => {
-                let pattern = parent.named_child(1).and_then(|pattern| self.text.get(pattern.byte_range()));
-                if pattern == Some("_") { ValueUse::Unused } else { ValueUse::Escapes }
+                let pattern = self.text.get(node.end_byte()..parent.end_byte()).unwrap_or_default();
+                let pattern = pattern.trim_start_matches(|c: char| c == '=' || c.is_whitespace());
+                if pattern == "_" { ValueUse::Unused } else { ValueUse::Escapes }
             }
             "conditional_expression" if is_condition(parent, node) => ValueUse::Unused,
             "type"
@@ -112,8 +141,35 @@ impl Usage<'_> {
             | "keyword_pattern"
             | "except_clause"
             | "module" => ValueUse::Unused,
+            _ if self.is_only_named(node) => ValueUse::OnlyNamed,
             _ => ValueUse::Escapes,
         }
+    }
+
+    /// Whether what gets the value does not call it, if it is a class.
+    fn is_only_named(&self, value: Node<'_>) -> bool {
+        let mut node = value;
+        while let Some(parent) = node.parent() {
+            match parent.kind() {
+                "tuple" | "list" | "parenthesized_expression" | "binary_operator" | "keyword_argument" => {
+                    node = parent;
+                }
+                "except_clause" | "except_group_clause" => return true,
+                "subscript" => {
+                    // An item that is assigned has it as its key.
+                    let target = parent.parent().and_then(|around| around.child_by_field_name("left"));
+                    return parent.child_by_field_name("value") != Some(node) && target != Some(parent);
+                }
+                "argument_list" => {
+                    let function = parent.parent().and_then(|call| call.child_by_field_name("function"));
+                    let name = function.and_then(|function| self.text.get(function.byte_range()));
+                    let last = name.and_then(|name| name.rsplit('.').next());
+                    return last.is_some_and(|last| ONLY_NAME_CLASSES.contains(&last));
+                }
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// Whether the name at an offset is given to `getattr` as a string.
@@ -239,6 +295,19 @@ mod tests {
             "match x:\n case C(§f=_): pass",
         ] {
             assert_eq!(use_of(text).1, ValueUse::Unused, "{text}");
+        }
+        for text in [
+            "isinstance(x, §C)",
+            "isinstance(x, (D, m.§C))",
+            "typing.cast(§C, x)",
+            "with pytest.raises((§C, D)): pass",
+            "try: pass\nexcept (§C, D): pass",
+            "x = dict[str, §C]",
+            "x = Callable[[§C], D]",
+            "x = list[§C | None]",
+            "isinstance(x, §C | D)",
+        ] {
+            assert_eq!(use_of(text).1, ValueUse::OnlyNamed, "{text}");
         }
         assert_eq!(use_of("§f.cache_clear()").1, ValueUse::Before);
         for (text, expected) in [

@@ -205,7 +205,7 @@ fn located(check: &Check) -> Vec<String> {
 fn by_file(places: &[String]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for place in places {
-        *counts.entry(place.split_once('@').map_or(place.as_str(), |(file, _)| file)).or_default() += 1;
+        *counts.entry(place.rsplit_once('@').map_or(place.as_str(), |(file, _)| file)).or_default() += 1;
     }
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

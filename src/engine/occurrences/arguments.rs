@@ -3,14 +3,14 @@
 use super::classify::UNPACKED;
 use super::explainer::Explainer;
 use super::symbol::Reach;
-use super::{Evidence, Explanation, Token, offset_of};
+use super::{Evidence, Explanation, MAY_BE_SIBLING, Token, UNKNOWN_RECEIVER, offset_of};
 use crate::engine::failure::Failure;
 use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::python::classes::Class;
 use crate::python::hierarchy::Relation;
-use crate::python::outline::{Outline, Span};
-use crate::python::usage::{KeywordUse, Usage};
+use crate::python::outline::{DefinitionKind, Outline, Span};
+use crate::python::usage::{KeywordUse, TokenUse, Usage};
 
 /// Functions that copy an object with other values for fields.
 const REPLACERS: [&str; 5] = ["replace", "_replace", "evolve", "assoc", "__replace__"];
@@ -212,18 +212,43 @@ impl Explainer<'_> {
         let modules = modules.chain(of_type.items.iter().filter(|place| is_first(place)));
         let chain = [token.text().to_owned()];
         let mut reached = modules.flat_map(|module| self.classes.resolve(&module.path, &chain));
-        if reached.any(|place| self.symbol.definitions.contains(&place)) || self.may_be_in(token, subject) {
+        let is_imported = || itself.items.iter().all(|place| self.is_imported(place));
+        if reached.any(|place| self.symbol.definitions.contains(&place))
+            || is_imported() && self.may_be_in(token, subject)
+        {
             Explanation::Reference(Evidence::rule(UseProvenance::Subscript))
+        } else if self.may_be_module(itself, of_type) {
+            Explanation::Unresolved(UNKNOWN_RECEIVER.to_owned())
         } else {
             Explanation::Text
         }
     }
 
-    /// Whether an object of a type may be a module: the type is not known, or that of all modules.
-    pub(super) fn may_be_module(&self, of_type: &Listing<LspLocation>) -> bool {
-        let classes = self.classes_at(&of_type.items);
+    /// Whether a place is in an import: what it binds is a module, or an object of one.
+    fn is_imported(&self, place: &LspLocation) -> bool {
+        offset_of(self.cx, place).is_some_and(|(document, offset)| {
+            matches!(Usage::of(&document.text).of_token(offset), TokenUse::Imported(_))
+        })
+    }
+
+    /// Whether an object that is no known module may be one: its type is not known, or that of all modules.
+    fn may_be_module(&self, itself: &Listing<LspLocation>, of_type: &Listing<LspLocation>) -> bool {
+        let is_definition = |place: &LspLocation| {
+            let defined = offset_of(self.cx, place)
+                .and_then(|(document, offset)| self.classes.defined_at(&document.path, offset));
+            place.range == crate::text::Range::default()
+                || defined.is_some_and(|defined| {
+                    defined.kind.is_function() || defined.kind == DefinitionKind::Class
+                })
+        };
+        if !itself.items.is_empty() && itself.items.iter().all(is_definition) {
+            return false;
+        }
+        let others: Vec<LspLocation> =
+            of_type.items.iter().filter(|place| !is_first(place)).cloned().collect();
+        let classes = self.classes_at(&others);
         let is_module = |class: &Class| is_any(class) || class.name() == "ModuleType";
-        classes.len() < of_type.items.len().max(1) || classes.iter().any(is_module)
+        classes.len() < others.len() || of_type.items.is_empty() || classes.iter().any(is_module)
     }
 
     /// Whether the symbol is in the module `pkg.mod`, whose last name is given: other files import it, and this one only `pkg`.
@@ -261,6 +286,8 @@ impl Explainer<'_> {
             Explanation::Reference(Evidence::via(UseProvenance::Dispatch, above.id().name))
         } else if classes.iter().any(is_any) {
             Explanation::Unresolved("it may be any class".to_owned())
+        } else if classes.iter().any(|class| self.may_be_sibling(class)) {
+            Explanation::Unresolved(MAY_BE_SIBLING.to_owned())
         } else if classes.iter().any(is_dictionary) && self.is_key_of_dictionary() {
             Explanation::Unresolved("a dictionary that may be one of the class".to_owned())
         } else {

@@ -10,7 +10,7 @@ use super::family::Family;
 use super::fixtures;
 use super::shadowed::Variables;
 use super::symbol::{Reach, SearchedSymbol};
-use super::{COMPUTED_BASE, Evidence, Explanation, Token, files_with};
+use super::{COMPUTED_BASE, Evidence, Explanation, Token, UNKNOWN_RECEIVER, files_with};
 use crate::lsp::Profile;
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
@@ -49,8 +49,6 @@ pub(super) enum ServerQuestion {
     Imported,
     /// The type, or the definition, of the expression that it subscripts.
     Subscripted(std::ops::Range<usize>),
-    /// The same for the name of an attribute, where an object of an unknown type may be a module that defines the symbol.
-    OfModule(std::ops::Range<usize>),
     /// Its definition as the key of a dictionary; text if it has none.
     Key,
     /// What the calls do with it that are given it as the name of an argument.
@@ -81,8 +79,6 @@ enum Classification {
     Ask(ServerQuestion),
     /// Another symbol, unless an object may hold the symbol, or a module that defines it. For an attribute, the last name before its dot.
     AskIfHeld(Option<String>),
-    /// The name of an attribute as a string, and the last name of the expression whose attribute it is.
-    AskForModule(std::ops::Range<usize>, String),
 }
 
 const OTHER: Classification = Classification::Done(Explanation::Other);
@@ -131,7 +127,7 @@ pub(super) fn classify(
     };
     let files = parallel_map(documents, cx.settings.threads, |document| classifier.file(document, claimed));
     let is_deferred = |(_, classification): &(Token, Classification)| {
-        matches!(classification, Classification::AskIfHeld(_) | Classification::AskForModule(..))
+        matches!(classification, Classification::AskIfHeld(_))
     };
     let may_be_anywhere = files.iter().any(|file| file.is_held_by_objects);
     let is_needed = !may_be_anywhere && files.iter().any(|file| file.tokens.iter().any(is_deferred));
@@ -151,13 +147,6 @@ pub(super) fn classify(
                 classified.questions.push((token, ServerQuestion::Token));
             }
             Classification::AskIfHeld(_) => classified.explained.push((token, Explanation::Other)),
-            Classification::AskForModule(subject, object) => {
-                let question = match held.may_be(Some(&object)) {
-                    true => ServerQuestion::OfModule(subject),
-                    false => ServerQuestion::Subscripted(subject),
-                };
-                classified.questions.push((token, question));
-            }
         }
     }
     classified
@@ -477,17 +466,14 @@ impl<'f> File<'f, '_> {
         }
         let is_member = matches!(self.symbol.reach, Reach::Member { .. });
         match used {
-            StringUse::Argument { function, subject: Some(subject), receiver }
-                if is_member && self.takes_attribute(&function, receiver.clone()) =>
-            {
-                Classification::Ask(ServerQuestion::Subscripted(subject))
-            }
-            StringUse::Argument { function, subject: Some(subject), receiver }
-                if matches!(self.symbol.reach, Reach::Global)
+            StringUse::Argument { function, subject, receiver }
+                if (is_member && subject.is_some() || matches!(self.symbol.reach, Reach::Global))
                     && self.takes_attribute(&function, receiver.clone()) =>
             {
-                let object = self.document.text[subject.clone()].to_owned();
-                Classification::AskForModule(subject, object)
+                match subject {
+                    Some(subject) => Classification::Ask(ServerQuestion::Subscripted(subject)),
+                    None => Classification::Done(Explanation::Unresolved(UNKNOWN_RECEIVER.to_owned())),
+                }
             }
             StringUse::Member(class) if is_member => self.listed_member(class),
             StringUse::Argument { function, .. } if BY_STRING.contains(&function.as_str()) && is_member => {

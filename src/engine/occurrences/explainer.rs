@@ -15,7 +15,8 @@ use super::receivers::ANY_NAME;
 use super::shadowed::resolve_import;
 use super::symbol::{Reach, SearchedSymbol};
 use super::{
-    Evidence, Explained, Explanation, HALF_KNOWN, NOT_CHECKED, Token, UNKNOWN_RECEIVER, WINDOW, offset_of,
+    Evidence, Explained, Explanation, HALF_KNOWN, MAY_BE_SIBLING, NOT_CHECKED, Token, WINDOW, files_with,
+    offset_of,
 };
 use crate::lsp::error::LspError;
 use crate::lsp::{Listing, LspLocation, LspRequests, Profile};
@@ -112,7 +113,7 @@ impl<'l> Explainer<'l> {
                     ServerQuestion::Unpacked(_) => {
                         (PendingDefinition::Cached(Listing { items: Vec::new(), skipped: 0 }), None)
                     }
-                    ServerQuestion::Subscripted(subject) | ServerQuestion::OfModule(subject) => {
+                    ServerQuestion::Subscripted(subject) => {
                         let at = self.position(token, subject.start);
                         let itself = PendingDefinition::Server(Box::pin(questions.definition(path, at)));
                         (itself, Some(questions.type_definition(path, at)))
@@ -133,16 +134,6 @@ impl<'l> Explainer<'l> {
                     match (question, of_type) {
                         (ServerQuestion::Subscripted(subject), Some(of_type)) => {
                             Ok(self.subscripted(token, subject, &answer, &of_type.await?))
-                        }
-                        (ServerQuestion::OfModule(subject), Some(of_type)) => {
-                            let of_type = of_type.await?;
-                            let explanation = self.subscripted(token, subject, &answer, &of_type);
-                            let is_open = explanation == Explanation::Text && self.may_be_module(&of_type);
-                            Ok(if is_open {
-                                Explanation::Unresolved(UNKNOWN_RECEIVER.to_owned())
-                            } else {
-                                explanation
-                            })
                         }
                         (ServerQuestion::Unpacked(calls), _) => self.unpacked(token, calls).await,
                         _ => {
@@ -189,8 +180,7 @@ impl<'l> Explainer<'l> {
     fn cache(&self, token: &Token, question: &ServerQuestion, listing: &Listing<LspLocation>) {
         let state = self.cx.state;
         let holds = state.inputs.holds(&token.document.path, Some(token.document.digest)) == Some(true);
-        let is_of_token = !matches!(question, ServerQuestion::Subscripted(_) | ServerQuestion::OfModule(_));
-        if self.is_cached() && holds && is_of_token {
+        if self.is_cached() && holds && !matches!(question, ServerQuestion::Subscripted(_)) {
             state.inputs.definitions.put(&token.document.path, token.span.start, listing);
         }
     }
@@ -276,9 +266,7 @@ impl<'l> Explainer<'l> {
             return Explanation::Unresolved(format!("receiver declared as the interface {interface}"));
         }
         if matches.iter().any(|one| matches!(one, DefinitionMatch::Computed)) {
-            return Explanation::Unresolved(
-                "a class with a computed base may inherit from both classes".to_owned(),
-            );
+            return Explanation::Unresolved(MAY_BE_SIBLING.to_owned());
         }
         // A stub may say that a name is imported from elsewhere than its source does.
         if self.symbol.is_in_stubs
@@ -385,12 +373,14 @@ impl<'l> Explainer<'l> {
     }
 
     /// Whether a class of the workspace may have a subclass in common with the symbol's, because a base of that is computed.
-    fn may_be_sibling(&self, class: &Class) -> bool {
+    pub(super) fn may_be_sibling(&self, class: &Class) -> bool {
         if !self.cx.state.is_in_workspace(&class.document().path) {
             return false;
         }
         let find = || {
-            let files = files_with_computed_bases(self.cx);
+            let named = self.family.names().iter().flat_map(|name| files_with(self.cx, name));
+            let files: BTreeSet<AbsPath> = named.chain(files_with_computed_bases(self.cx)).collect();
+            let files: Vec<AbsPath> = files.into_iter().collect();
             let in_file = |file: &AbsPath| self.family.computed_siblings(self.classes, file);
             let found = parallel_map(&files, self.cx.settings.threads, in_file);
             let found: BTreeSet<ClassId> = found.into_iter().flatten().collect();

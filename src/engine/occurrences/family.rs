@@ -145,9 +145,21 @@ impl Family {
         !is_known && self.class.as_ref().is_some_and(|of| classes.may_be_subclass(class, of, &self.names))
     }
 
+    /// The names of the member's class and of its subclasses.
+    pub(super) const fn names(&self) -> &BTreeSet<String> {
+        &self.names
+    }
+
     /// The classes from which the classes of a file are derived that may be subclasses, too, because a base of them is computed.
     pub(super) fn computed_siblings(&self, classes: &Classes<'_>, file: &AbsPath) -> Vec<ClassId> {
-        let computed = classes.in_file(file).into_iter().filter(|class| self.may_be_below(classes, class));
+        let is_known = |class: &Class| self.is_own(&class.id()) || self.relation(&class.id()).is_some();
+        let inherits = |class: &Class| {
+            let own = self.class.as_ref().map(Class::id);
+            own.is_some_and(|own| !is_known(class) && classes.inherits(class, &own))
+        };
+        // The search for subclasses goes by names, and a base may be written with another one.
+        let computed = classes.in_file(file).into_iter();
+        let computed = computed.filter(|class| inherits(class) || self.may_be_below(classes, class));
         computed.flat_map(|class| classes.ancestors(&class)).map(|class| class.id()).collect()
     }
 

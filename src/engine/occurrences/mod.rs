@@ -358,6 +358,9 @@ const HALF_KNOWN: &str = "a part of the receiver's type is unknown";
 /// Why an occurrence of the name of a hook is unresolved.
 pub(super) const CALLED_AS_HOOK: &str = "plugins implement and call hooks by name";
 
+/// Why a member of another class is unresolved.
+const MAY_BE_SIBLING: &str = "a class with a computed base may inherit from both classes";
+
 /// Why the member of a class is unresolved that may be a subclass of the symbol's class.
 const COMPUTED_BASE: &str = "a base of its class is computed: it may be an override";
 

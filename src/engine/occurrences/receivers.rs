@@ -6,7 +6,8 @@ use std::sync::PoisonError;
 use super::explainer::{DefinitionMatch, Explainer};
 use super::symbol::Reach;
 use super::{
-    Evidence, Explanation, OtherDefinition, Token, UNKNOWN_RECEIVER, files_with, offset_of, symbol_at,
+    Evidence, Explanation, MAY_BE_SIBLING, OtherDefinition, Token, UNKNOWN_RECEIVER, files_with, offset_of,
+    symbol_at,
 };
 use crate::engine::failure::Failure;
 use crate::engine::positions::by_name;
@@ -350,6 +351,7 @@ impl Explainer<'_> {
                 let via = format!("{}.{}", id.name, self.symbol.name);
                 Explanation::Reference(Evidence::via(UseProvenance::Dispatch, via))
             }
+            None if self.may_be_sibling(class) => Explanation::Unresolved(MAY_BE_SIBLING.to_owned()),
             _ => Explanation::Other,
         }
     }

@@ -3,10 +3,12 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::filters::Filters;
+use crate::bundle::page::page;
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::BundleDraft;
 use crate::digest::Digest;
 use crate::edit::EditPlan;
+use crate::engine::failure::cursor_error;
 use crate::engine::settings::Settings;
 use crate::model::edits::{Edits, Transaction, TransactionState};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
@@ -198,10 +200,20 @@ pub(in crate::engine) fn undo(settings: &Settings, request: &Request, tape: &Tap
     let outcome = tape.query(IoKind::Transaction, &("undo", request), run, unrecorded);
     let nothing = ErrorBody::new(ErrorSymbol::Internal, "");
     let failed = |error| BundleDraft::failed(Some(request.clone()), error);
-    match outcome {
-        Ok((facts, edits)) => BundleDraft { facts: Some(facts), edits, error: None, ..failed(nothing) },
-        Err(error) => failed(error),
+    let (mut facts, edits) = match outcome {
+        Ok(done) => done,
+        Err(error) => return failed(error),
+    };
+    let (limit, cursor) = (request.options.limit, request.options.cursor.as_deref());
+    let mut limits = None;
+    // Without a limit the list is whole, and its bundle as it always was.
+    if let Some(lines) = facts.transactions.take_if(|_| limit.is_some() || cursor.is_some()) {
+        match page(lines, limit, cursor) {
+            Ok((part, found)) => (facts.transactions, limits) = (Some(part), Some(found)),
+            Err(error) => return failed(cursor_error(&error)),
+        }
     }
+    BundleDraft { facts: Some(facts), edits, limits, error: None, ..failed(nothing) }
 }
 
 fn undo_or_list(

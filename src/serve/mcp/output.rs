@@ -121,7 +121,7 @@ pub(super) fn schema(command: Command) -> Map<String, Value> {
         "omitted".to_owned(),
         json!({
             "type": "object",
-            "description": "How many items each list has beyond those returned: `limits.cursor` continues, and the resource of the bundle has all.",
+            "description": "How many items each list has beyond those returned: `limits.cursor` continues the answer's own list, and the resource of the bundle has all.",
             "additionalProperties": {"type": "integer"},
         }),
     );
