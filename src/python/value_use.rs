@@ -123,6 +123,11 @@ impl Usage<'_> {
             }
             "conditional_expression" if is_condition(parent, node) => ValueUse::Unused,
             "type"
+            | "generic_type"
+            | "union_type"
+            | "member_type"
+            | "constrained_type"
+            | "type_parameter"
             | "typed_parameter"
             | "parameters"
             | "lambda_parameters"
@@ -278,6 +283,10 @@ mod tests {
             "def §f(): pass",
             "from m import §f",
             "x: §f",
+            "x: §C[int]",
+            "x: list[§C | None]",
+            "def g(k: m.§C[int] | None): pass",
+            "def g() -> dict[str, §C]: pass",
             "class C(§f): pass",
             "g(§f=1)",
             "from m import f as §g",

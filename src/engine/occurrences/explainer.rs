@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::super::computed_bases::files_with_computed_bases;
 use super::super::concurrent::{self, BoxedFuture};
 use super::super::context::RequestContext;
 use super::super::failure::Failure;
@@ -32,7 +31,6 @@ use crate::python::usage::{TokenUse, Usage};
 use crate::tape::IoKind;
 use crate::text::Position;
 use crate::workspace::files::{Document, Files as _};
-use crate::workspace::parallel::parallel_map;
 
 /// How many tokens are explained at a time where the order of requests does not matter.
 const FREE_WINDOW: usize = 4 * WINDOW;
@@ -54,8 +52,8 @@ pub(super) struct Explainer<'l> {
     is_passed: OnceLock<bool>,
     /// Whether a file imports a package that is neither installed nor in the workspace.
     pub(super) with_foreign_imports: Mutex<BTreeMap<AbsPath, bool>>,
-    /// The classes from which classes with a computed base are derived that may be subclasses of the symbol's, once they are needed.
-    computed_siblings: OnceLock<BTreeSet<ClassId>>,
+    /// Whether a class may have a subclass in common with the symbol's, because a base is computed.
+    siblings: Mutex<BTreeMap<ClassId, bool>>,
 }
 
 /// What a definition of a token is for the symbol.
@@ -80,8 +78,8 @@ impl<'l> Explainer<'l> {
     ) -> Self {
         let claimed = explained.references.keys().cloned().collect();
         let (is_passed, with_foreign_imports) = (OnceLock::new(), Mutex::default());
-        let computed_siblings = OnceLock::new();
-        Self { cx, classes, symbol, family, claimed, is_passed, with_foreign_imports, computed_siblings }
+        let siblings = Mutex::default();
+        Self { cx, classes, symbol, family, claimed, is_passed, with_foreign_imports, siblings }
     }
 
     /// Asks the server about each token, in their order.
@@ -377,18 +375,19 @@ impl<'l> Explainer<'l> {
         if !self.cx.state.is_in_workspace(&class.document().path) {
             return false;
         }
+        let id = class.id();
+        let mut known = self.siblings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&id) {
+            return *known;
+        }
         let find = || {
-            let named = self.family.names().iter().flat_map(|name| files_with(self.cx, name));
-            let files: BTreeSet<AbsPath> = named.chain(files_with_computed_bases(self.cx)).collect();
-            let files: Vec<AbsPath> = files.into_iter().collect();
-            let in_file = |file: &AbsPath| self.family.computed_siblings(self.classes, file);
-            let found = parallel_map(&files, self.cx.settings.threads, in_file);
-            let found: BTreeSet<ClassId> = found.into_iter().flatten().collect();
-            (!found.is_empty()).then_some(found)
+            let below = self.classes.subclasses(class, &|name| files_with(self.cx, name));
+            below.classes.iter().any(|derived| self.family.may_inherit(self.classes, derived)).then_some(true)
         };
-        let query = ("classes with computed siblings", &self.family.own);
-        let siblings = || self.cx.state.tape.query_rare(IoKind::Index, &query, find).unwrap_or_default();
-        self.computed_siblings.get_or_init(siblings).contains(&class.id())
+        let query = ("computed siblings", &self.family.own, &id);
+        let found = self.cx.state.tape.query_rare(IoKind::Index, &query, find).unwrap_or_default();
+        known.insert(id, found);
+        found
     }
 
     /// Whether a token is an attribute of `super()` in the class whose member the symbol is.

@@ -145,22 +145,12 @@ impl Family {
         !is_known && self.class.as_ref().is_some_and(|of| classes.may_be_subclass(class, of, &self.names))
     }
 
-    /// The names of the member's class and of its subclasses.
-    pub(super) const fn names(&self) -> &BTreeSet<String> {
-        &self.names
-    }
-
-    /// The classes from which the classes of a file are derived that may be subclasses, too, because a base of them is computed.
-    pub(super) fn computed_siblings(&self, classes: &Classes<'_>, file: &AbsPath) -> Vec<ClassId> {
-        let is_known = |class: &Class| self.is_own(&class.id()) || self.relation(&class.id()).is_some();
-        let inherits = |class: &Class| {
-            let own = self.class.as_ref().map(Class::id);
-            own.is_some_and(|own| !is_known(class) && classes.inherits(class, &own))
-        };
-        // The search for subclasses goes by names, and a base may be written with another one.
-        let computed = classes.in_file(file).into_iter();
-        let computed = computed.filter(|class| inherits(class) || self.may_be_below(classes, class));
-        computed.flat_map(|class| classes.ancestors(&class)).map(|class| class.id()).collect()
+    /// Whether a class that the search for subclasses did not find may inherit from the member's class: a base of it is computed, or
+    /// is written with another name.
+    pub(super) fn may_inherit(&self, classes: &Classes<'_>, class: &Class) -> bool {
+        let is_known = self.is_own(&class.id()) || self.relation(&class.id()).is_some();
+        let inherits = || self.class.as_ref().is_some_and(|own| classes.inherits(class, &own.id()));
+        !is_known && (inherits() || self.may_be_below(classes, class))
     }
 
     /// Whether it is the class of the member.

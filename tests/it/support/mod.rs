@@ -11,7 +11,6 @@ mod rpc;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -55,7 +54,7 @@ impl TestEnv {
         let cwd = root.join(workspace);
         std::fs::create_dir_all(&cwd).unwrap();
         let mut env = Self { _folder: folder, root, vars: BTreeMap::new(), cwd };
-        env.set("PATH", path_with_quick_node());
+        env.set("PATH", machine("PATH").unwrap_or_default());
         env.set("HOME", env.root.join("home"));
         env.set("TMPDIR", env.root.join("tmp"));
         env.set("XDG_RUNTIME_DIR", env.root.join("run"));
@@ -380,33 +379,6 @@ pub(crate) fn venv(env: &TestEnv, packages: &[&str]) -> Option<PathBuf> {
         std::fs::write(done, "").unwrap();
     }
     Some(python)
-}
-
-/// The machine's PATH with a node in front that does without its optimizing compiler: the servers of tests live for seconds, of which
-/// it takes a sixth. lanser runs the node that `process.execPath` names.
-fn path_with_quick_node() -> OsString {
-    static PATH: OnceLock<OsString> = OnceLock::new();
-    let make = || {
-        let path = machine("PATH").unwrap_or_default();
-        let Some(node) = which("node") else { return path };
-        let version = Command::new(&node).args(["-p", "process.versions.node"]).output().unwrap();
-        let version = String::from_utf8(version.stdout).unwrap();
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("quick-node");
-        std::fs::create_dir_all(&folder).unwrap();
-        let script = format!(
-            "#!/bin/sh\ncase $1 in\n-p) echo '{} {}' ;;\n*) exec '{}' --no-opt \"$@\" ;;\nesac\n",
-            version.trim(),
-            folder.join("node").display(),
-            node.display()
-        );
-        // Another process of tests may run it.
-        let written = tempfile::NamedTempFile::new_in(&folder).unwrap();
-        std::fs::write(written.path(), script).unwrap();
-        std::fs::set_permissions(written.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        written.into_temp_path().persist(folder.join("node")).unwrap();
-        std::env::join_paths([folder].into_iter().chain(search_path())).unwrap()
-    };
-    PATH.get_or_init(make).clone()
 }
 
 /// The folders of the machine's PATH.
