@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::completeness;
-use super::computed_bases::files_with_computed_bases;
 use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::occurrences::{files_with, offset_of};
@@ -14,10 +13,12 @@ use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::lsp::LspLocation;
 use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance};
-use crate::path::AbsPath;
+use crate::path::{AbsPath, WorkspacePath};
 use crate::python::classes::{Class, Classes, Subclasses};
-use crate::python::computed_bases::ComputedClass;
-use crate::workspace::files::Document;
+use crate::python::computed_bases::{self, ComputedClass, FileHeads};
+use crate::tape::IoKind;
+use crate::text::decode_source;
+use crate::workspace::files::{Document, read_bytes};
 use crate::workspace::parallel::parallel_map;
 
 /// Answers `impl`. The server resolves the definition.
@@ -182,4 +183,21 @@ pub(super) fn computed_subclasses(
     let in_file =
         |file: &AbsPath| classes.computed_subclasses(class, below, std::slice::from_ref(file), member);
     parallel_map(files, cx.settings.threads, in_file).into_iter().flatten().collect()
+}
+
+/// The files of the workspace that may have classes with computed bases.
+pub(super) fn files_with_computed_bases(cx: &RequestContext<'_>) -> Vec<AbsPath> {
+    let snapshot = &cx.state.inputs.snapshot;
+    let find = || {
+        let files: Vec<&WorkspacePath> = snapshot.files().keys().collect();
+        let heads = parallel_map(&files, cx.settings.threads, |path| {
+            let bytes = read_bytes(&snapshot.absolute(path)).unwrap_or_default();
+            FileHeads::of(&decode_source(bytes).text)
+        });
+        let selected = computed_bases::files_with_computed_bases(&heads);
+        selected.into_iter().map(|index| files[index].clone()).collect::<Vec<WorkspacePath>>()
+    };
+    let known = || cx.state.inputs.computed_bases.get_or_init(find).clone();
+    let found = cx.state.tape.query(IoKind::Index, &"files with computed bases", known, Vec::new);
+    found.iter().map(|path| snapshot.absolute(path)).collect()
 }

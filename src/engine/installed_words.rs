@@ -1,5 +1,6 @@
 //! Which files of the installed packages and of the server's stubs write a name. An index of their words is made once for each state of
-//! the packages, and cached in parts, of which a search reads those of its names. Without the cache it is made once for each state of the workspace.
+//! the packages, and cached in parts, of which a search reads those of its names. Without the cache it is made once for each state of
+//! the workspace.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;

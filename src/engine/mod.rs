@@ -19,7 +19,6 @@ mod blocking;
 mod bundle_store;
 mod call_hierarchy;
 mod completeness;
-mod computed_bases;
 mod concurrent;
 mod context;
 mod definition_cache;

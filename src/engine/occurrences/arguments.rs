@@ -182,11 +182,7 @@ impl Explainer<'_> {
         if !itself.items.is_empty() && itself.items.iter().all(is_module) {
             return Explanation::Other;
         }
-        let is_function = |place: &LspLocation| {
-            let defined = offset_of(self.cx, place)
-                .and_then(|(document, offset)| self.classes.defined_at(&document.path, offset));
-            defined.is_some_and(|defined| defined.kind.is_function())
-        };
+        let is_function = |place: &LspLocation| self.kind_at(place).is_some_and(DefinitionKind::is_function);
         // A function is not an object of a class of the workspace.
         if !itself.items.is_empty() && itself.items.iter().all(is_function) {
             return Explanation::Other;
@@ -224,6 +220,12 @@ impl Explainer<'_> {
         }
     }
 
+    /// What is defined at a place.
+    fn kind_at(&self, place: &LspLocation) -> Option<DefinitionKind> {
+        let (document, offset) = offset_of(self.cx, place)?;
+        Some(self.classes.defined_at(&document.path, offset)?.kind)
+    }
+
     /// Whether a place is in an import: what it binds is a module, or an object of one.
     fn is_imported(&self, place: &LspLocation) -> bool {
         offset_of(self.cx, place).is_some_and(|(document, offset)| {
@@ -233,13 +235,9 @@ impl Explainer<'_> {
 
     /// Whether an object that is no known module may be one: its type is not known, or that of all modules.
     fn may_be_module(&self, itself: &Listing<LspLocation>, of_type: &Listing<LspLocation>) -> bool {
+        let is_declared = |kind: DefinitionKind| kind.is_function() || kind == DefinitionKind::Class;
         let is_definition = |place: &LspLocation| {
-            let defined = offset_of(self.cx, place)
-                .and_then(|(document, offset)| self.classes.defined_at(&document.path, offset));
-            place.range == crate::text::Range::default()
-                || defined.is_some_and(|defined| {
-                    defined.kind.is_function() || defined.kind == DefinitionKind::Class
-                })
+            place.range == crate::text::Range::default() || self.kind_at(place).is_some_and(is_declared)
         };
         if !itself.items.is_empty() && itself.items.iter().all(is_definition) {
             return false;

@@ -14,10 +14,9 @@ use std::sync::Arc;
 
 use super::collision::{Renaming, class_of};
 use crate::engine::blocking::blocking;
-use crate::engine::computed_bases::files_with_computed_bases;
 use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
-use crate::engine::implementations::computed_subclasses;
+use crate::engine::implementations::{computed_subclasses, files_with_computed_bases};
 use crate::engine::occurrences::files_with;
 use crate::path::{AbsPath, WorkspacePath};
 use crate::python::classes::{Class, Classes, StructuralForms};

@@ -21,7 +21,7 @@ pub(super) struct ClientDocument {
 }
 
 impl ClientDocument {
-    /// The document after a change: another text, or, although the server asks for whole texts, another part of it. A position
+    /// Applies a change: another text, or, although the server asks for whole texts, another part of it. A position
     /// beyond the end is the end, as in the protocol.
     pub(super) fn change(&mut self, change: lsp_types::TextDocumentContentChangeEvent, unit: ColumnUnit) {
         let Some(range) = change.range else {
