@@ -111,6 +111,7 @@ impl Usage<'_> {
                 ValueUse::Unused
             }
             _ if is("name") || is("condition") => ValueUse::Unused,
+            _ if is_part_of_annotation(parent) => ValueUse::Unused,
             "subscript" if is("value") && is_callee(parent) => ValueUse::Subscripted,
             "subscript" if is("value") => ValueUse::Before,
             // A class that is raised is called.
@@ -195,6 +196,15 @@ impl Usage<'_> {
         let is_getattr = self.text.get(function.byte_range()) == Some("getattr");
         (is_getattr && arguments.named_child(1) == Some(string)).then_some(call)
     }
+}
+
+/// Whether an expression is an operand or an item of an annotation: `Callable[[C], D | None]`.
+fn is_part_of_annotation(mut node: Node<'_>) -> bool {
+    while matches!(node.kind(), "binary_operator" | "list" | "parenthesized_expression" | "subscript") {
+        let Some(around) = node.parent() else { return false };
+        node = around;
+    }
+    node.kind() == "type"
 }
 
 fn is_callee(mut node: Node<'_>) -> bool {
@@ -287,6 +297,8 @@ mod tests {
             "x: list[§C | None]",
             "def g(k: m.§C[int] | None): pass",
             "def g() -> dict[str, §C]: pass",
+            "x: Callable[[§C], D | None]",
+            "x: D | dict[str, §C]",
             "class C(§f): pass",
             "g(§f=1)",
             "from m import f as §g",
