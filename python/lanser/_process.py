@@ -209,6 +209,6 @@ class BatchProcess:
 
 def whole_seconds(timeout: float) -> int:
     """A timeout as lanser takes it: whole seconds, at least one."""
-    if not timeout >= 0 or math.isinf(timeout):
-        raise ValueError(f"timeout is {timeout}, and a number of seconds is expected")
+    if not isinstance(timeout, (int, float)) or not timeout >= 0 or math.isinf(timeout):
+        raise ValueError(f"timeout is {timeout!r}, and a number of seconds is expected")
     return max(1, math.ceil(timeout))

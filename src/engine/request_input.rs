@@ -132,6 +132,12 @@ pub fn validate_request(mut request: Request) -> Result<Request, ErrorBody> {
     if options.query.as_deref().is_some_and(|query| query.trim().is_empty()) {
         return wrong("the query is empty", "use a name, or a part of one");
     }
+    if options.query.is_some() && (request.selector.is_some() || !options.paths.is_empty()) {
+        return wrong(
+            "a query is for the whole workspace",
+            "remove the query, or the selector and the paths",
+        );
+    }
     let is_about_files = matches!(request.cmd, Command::Symbols | Command::Diagnostics);
     if options.module.is_some() && request.cmd != Command::Rename {
         return wrong(&format!("`{name}` moves no module"), "remove \"module\" from the options");

@@ -16,6 +16,7 @@ use super::jsonrpc::RawResult;
 use super::results::{
     CodeAction, DiagnosticTag, HoverText, Listing, LspCall, LspCallItem, LspCommand, LspDiagnostic,
     LspLocation, LspSeverity, LspSymbol, RelatedLocation, RenameTarget, SymbolKind, WorkspaceSymbol,
+    module_name,
 };
 use crate::model::edits::WorkspaceEdit;
 use crate::path::{AbsPath, FileUri};
@@ -410,14 +411,17 @@ fn is_deprecated(wire: &WireSymbol) -> bool {
 
 fn call_item(wire: Value) -> JsonResult<Option<LspCallItem>> {
     let item = WireCallItem::deserialize(&wire)?;
-    Ok(path(&item.uri).map(|path| LspCallItem {
-        name: item.name,
-        detail: item.detail.filter(|detail| !detail.is_empty()),
-        kind: SymbolKind(item.kind),
-        path,
-        range: range(item.range),
-        selection_range: range(item.selection_range),
-        wire,
+    Ok(path(&item.uri).map(|path| {
+        let item = LspCallItem {
+            name: item.name,
+            detail: item.detail.filter(|detail| !detail.is_empty()),
+            kind: SymbolKind(item.kind),
+            path,
+            range: range(item.range),
+            selection_range: range(item.selection_range),
+            wire,
+        };
+        if item.is_module() { LspCallItem { name: module_name(&item.path), ..item } } else { item }
     }))
 }
 

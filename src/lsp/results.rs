@@ -134,11 +134,11 @@ pub struct LspCallItem {
 }
 
 impl LspCallItem {
-    /// The module of a file, in the form in which Pyright names the caller of calls outside of functions.
+    /// The module of a file: the caller of calls outside of functions.
     #[must_use]
     pub fn module(path: AbsPath) -> Self {
         const MODULE: SymbolKind = SymbolKind(2);
-        let (name, range) = (format!("(module) {}", path.file_name()), Range::default());
+        let (name, range) = (module_name(&path), Range::default());
         Self { name, detail: None, kind: MODULE, path, range, selection_range: range, wire: Value::Null }
     }
 
@@ -147,6 +147,11 @@ impl LspCallItem {
     pub fn is_module(&self) -> bool {
         self.selection_range == Range::default()
     }
+}
+
+/// The name of a module that calls something, for each server as Pyright has it.
+pub(super) fn module_name(path: &AbsPath) -> String {
+    format!("(module) {}", path.file_name())
 }
 
 /// A caller or callee, with the calls.

@@ -127,7 +127,11 @@ fn a_rename_is_previewed_applied_and_undone() {
     let refused = call(&mut client, "rename", rename(json!({"apply": true})));
     assert_eq!(refused["isError"], true, "{refused}");
     let error = &refused["structuredContent"]["error"];
-    assert!(error["code"].is_number() && error["hint"].is_string(), "{refused}");
+    let hint = error["hint"].as_str().unwrap();
+    assert!(
+        error["code"].is_number() && hint.contains("rename {") && hint.contains("\"family\":true"),
+        "{refused}"
+    );
     assert!(text(&refused).contains("\"family\":true"), "{refused}");
     assert_eq!(std::fs::read_to_string(env.file("shapes.py")).unwrap(), before);
     let preview = call(&mut client, "rename", rename(json!({"family": true})));

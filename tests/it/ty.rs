@@ -39,6 +39,30 @@ def near(p): return p.only
     assert_eq!(definition["facts"]["definitions"][0]["at"], "point.py@L3:C14");
 }
 
+#[test]
+fn calls_outside_of_functions_are_the_modules_as_with_pyright() {
+    let project = Project::parse(
+        "\
+//- /make.py
+def make() -> int: return 1
+//- /pkg/__init__.py
+import make
+N = make.make()
+//- /use.py
+from make import make
+make()
+",
+    );
+    let callers = |env: TestEnv| {
+        let facts = env.lanser(["calls", "make.make", "--json"]).answer()["facts"].clone();
+        facts["calls"].as_array().unwrap().iter().map(|call| call["caller"].clone()).collect::<Vec<_>>()
+    };
+    let found = callers(TestEnv::ty(&project));
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(found[1]["name"], "(module) use.py");
+    assert_eq!(found, callers(TestEnv::pyright(&project)));
+}
+
 /// The definition of a module that its package imports is that import.
 #[test]
 fn references_of_a_module_behind_its_package_are_not_complete() {

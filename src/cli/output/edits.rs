@@ -167,11 +167,15 @@ fn diagnostics_delta(delta: &DiagnosticsDelta, with_resolved: bool) -> String {
     text
 }
 
-/// The failed checks, one line each, with their locations. `said` is the message of the error, which need not be repeated.
+/// The failed checks, one line each, with their locations. `said` is the message of the error, which need not be repeated:
+/// its check comes first.
 pub(super) fn checks(edits: &Edits, said: &str) -> String {
     let mut text = String::new();
-    for check in edits.safety.iter().filter(|check| !check.passed) {
-        if !said.contains(&check.detail) {
+    let is_said = |check: &&Check| said.contains(&check.detail);
+    let (first, others): (Vec<_>, Vec<_>) =
+        edits.safety.iter().filter(|check| !check.passed).partition(is_said);
+    for check in first.into_iter().chain(others) {
+        if !is_said(&check) {
             let word = if check.overridden { "overridden" } else { "FAILED" };
             let name = check.name.as_str();
             let _ = writeln!(text, "{} {name}: {}", Style::Warning.paint(word), check.detail);
@@ -224,14 +228,17 @@ fn residue(edits: &Edits) -> String {
     let Some(residue) = edits.residue.as_ref().filter(|residue| residue.count > 0) else {
         return String::new();
     };
-    let stopping = edits.safety.iter().filter(|check| check.stops());
-    let listed: BTreeSet<&String> = stopping.flat_map(|check| &check.places).collect();
+    let stopping: Vec<&Check> = edits.safety.iter().filter(|check| check.stops()).collect();
+    let listed: BTreeSet<&String> = stopping.iter().flat_map(|check| &check.places).collect();
     let others: Vec<_> = residue.items.iter().filter(|item| !listed.contains(&item.at)).collect();
     let all = residue.count as usize;
     let listed = match all == residue.items.len() {
         true => all - others.len(),
-        // Only the first ones are known, and what is unresolved remains.
-        false => listed.len().min(all - others.len()),
+        // Only the first ones are known. What is unresolved remains; places of other checks need not.
+        false => {
+            let unresolved = stopping.iter().filter(|check| check.name == CheckName::Completeness);
+            unresolved.map(|check| check.places.len()).sum::<usize>().min(all - others.len())
+        }
     };
     let count = all - listed;
     let what = match (count, listed) {
@@ -347,5 +354,14 @@ mod tests {
         assert_eq!(per_hunk(file).concat(), file);
         assert_eq!(per_hunk("diff --git a/a b/a\n"), ["diff --git a/a b/a\n"]);
         assert!(per_file("").is_empty());
+    }
+
+    #[test]
+    fn places_beyond_the_shown_ones_are_counted_by_file() {
+        let places = |text: &str| by_file(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(places(""), "");
+        assert_eq!(places("a.py@L1:C1 b.py@L2:C1 b.py@L3:C1"), " (b.py 2, a.py 1)");
+        let many = "a@L1:C1 b@L1:C1 c@L1:C1 d@L1:C1 e@L1:C1 f@L1:C1 f@L2:C1 g";
+        assert_eq!(places(many), " (f 2, a 1, b 1, c 1, d 1, 2 more files)");
     }
 }

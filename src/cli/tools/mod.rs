@@ -201,18 +201,13 @@ impl ToolSource for CommandTools {
                 Ok(call) => (self.answer(&call, canceled).await, call.context.printer),
                 Err(ToolCallError { printer, error }) => (error_bundle(None, *error), *printer),
             };
-            // The facts are those of every front end; the text is for a model.
-            let hint =
-                bundle.error.as_ref().and_then(|error| error.hint.as_deref()).map(hints::as_tool_calls);
-            let text = match hint {
-                Some(hint) => {
-                    let mut told = bundle.clone();
-                    told.error.as_mut().into_iter().for_each(|error| error.hint = Some(hint.clone()));
-                    printer.text(&told)
-                }
-                None => printer.text(&bundle),
-            };
-            Some(ToolAnswer { bundle, text })
+            // The facts are those of every front end; what to do next is said in terms of tools.
+            let mut told = bundle;
+            if let Some(hint) = told.error.as_mut().and_then(|error| error.hint.as_mut()) {
+                *hint = hints::as_tool_calls(hint);
+            }
+            let text = printer.text(&told);
+            Some(ToolAnswer { bundle: told, text })
         })
     }
 

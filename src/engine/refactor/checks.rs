@@ -265,6 +265,7 @@ impl<'r> Checks<'r> {
             });
         }
         let command = self.next_command(&options);
+        let anyway = if self.request.options.apply { "to apply the edit anyway" } else { "to go on anyway" };
         match stopping[0].name {
             CheckName::Git if is_alone => format!(
                 "commit or stash the changes, or add --allow-dirty=elsewhere or --allow-dirty: {command}"
@@ -275,10 +276,10 @@ impl<'r> Checks<'r> {
             CheckName::Completeness if is_alone && !stopping[0].places.is_empty() => format!(
                 "decide about each place with --include or --exclude PATH:LINE:COL; to rename all of them, too: {command}"
             ),
-            CheckName::Identifier => format!("choose another name; to apply the edit anyway: {command}"),
-            _ if is_alone && stopping[0].places.is_empty() => format!("to apply the edit anyway: {command}"),
-            _ if is_alone => format!("review the places; to apply the edit anyway: {command}"),
-            _ => format!("review each failed check; to apply the edit anyway: {command}"),
+            CheckName::Identifier => format!("choose another name; {anyway}: {command}"),
+            _ if is_alone && stopping[0].places.is_empty() => format!("{anyway}: {command}"),
+            _ if is_alone => format!("review the places; {anyway}: {command}"),
+            _ => format!("review each failed check; {anyway}: {command}"),
         }
     }
 }

@@ -7,18 +7,23 @@ use crate::text::shell_quote;
 pub(super) fn next_command(request: &Request, server: Option<&str>, more: &[&str]) -> String {
     let verb = if request.options.module.is_some() { "move" } else { request.cmd.as_str() };
     let mut words = vec!["lanser".to_owned(), verb.to_owned()];
-    words.extend(request.selector.as_ref().map(|selector| shell_quote(&selector.to_string())));
-    words.extend(request.options.module.as_ref().map(|module| match is_module_path(module) {
+    let mut positional: Vec<String> =
+        request.selector.iter().map(|selector| shell_quote(&selector.to_string())).collect();
+    positional.extend(request.options.module.as_ref().map(|module| match is_module_path(module) {
         true => shell_quote(module),
         false => format!("py://{module}"),
     }));
-    words.extend(request.new_name.as_ref().map(|name| match request.options.module {
+    positional.extend(request.new_name.as_ref().map(|name| match request.options.module {
         Some(_) if !is_module_path(name) => format!("py://{name}"),
         _ => shell_quote(name),
     }));
     if request.cmd == Command::Apply {
-        words.push("EDIT".to_owned());
+        positional.push("EDIT".to_owned());
     }
+    // What looks like an option, and what follows it, stands last.
+    let is_like_option = |word: &String| word.starts_with('-');
+    let last = positional.split_off(positional.iter().position(is_like_option).unwrap_or(positional.len()));
+    words.extend(positional);
     words.extend(server.map(str::to_owned));
     let options = &request.options;
     words.extend(options.run.as_ref().map(|run| format!("--run {}", shell_quote(run))));
@@ -39,6 +44,10 @@ pub(super) fn next_command(request: &Request, server: Option<&str>, more: &[&str
         words.push(word.to_owned());
     }
     words.extend(request.options.apply.then(|| "--apply".to_owned()));
+    if !last.is_empty() {
+        words.push("--".to_owned());
+        words.extend(last);
+    }
     words.join(" ")
 }
 
@@ -86,6 +95,9 @@ mod tests {
             "lanser rename 'py://m#C.f' g --server ty --family --include a.py@L1:C2 --check importers --deny 'do cs' \
              --allow-dirty=elsewhere --allow-collision --allow-shadowing --apply"
         );
+        let option = Request { new_name: Some("--apply".to_owned()), ..request.clone() };
+        let command = next_command(&option, None, &["--allow-invalid-name"]);
+        assert!(command.ends_with("--allow-invalid-name --apply -- --apply"), "{command}");
         let everywhere = next_command(&request, None, &["--allow-dirty", "--family"]);
         assert_eq!(everywhere.matches("--allow-dirty").count(), 1, "{everywhere}");
         assert_eq!(everywhere.matches("--family").count(), 1, "{everywhere}");

@@ -346,6 +346,11 @@ mod tests {
             (r#"{"cmd":"calls","selector":"a.py:1:1"}"#, None, "needs a direction"),
             (r#"{"cmd":"hover"}"#, None, "needs a selector"),
             (r#"{"cmd":"undo","selector":"a.py:1:1"}"#, None, "does not take a selector"),
+            (
+                r#"{"cmd":"symbols","selector":"a.py:1:1","options":{"query":"f"}}"#,
+                None,
+                "a query is for the whole workspace",
+            ),
             (r#"{"cmd":"symbols","options":{"limit":0}}"#, None, "out of bounds"),
             ("nonsense", None, "line 3 is not a valid request: it is not a JSON object: nonsense"),
             ("{cmd: 1}", None, "line 3 is not a valid request: key must be a string, at column 2: {cmd: 1}"),

@@ -48,7 +48,7 @@ pub struct ToolDescription {
 
 /// The answer of a tool.
 pub struct ToolAnswer {
-    /// The bundle.
+    /// The bundle; the hint of an error names tools.
     pub bundle: Bundle,
     /// The bundle as text.
     pub text: String,

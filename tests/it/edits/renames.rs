@@ -95,6 +95,12 @@ fn text_output_names_the_next_command() {
     assert_eq!(shop.git(&["status", "--porcelain"]), "");
     let listed = shop.env.lanser(["undo", "--list"]);
     assert_eq!(listed.text().lines().count(), 2, "{listed}");
+    let newest = shop.env.lanser(["undo", "--list", "--limit", "1"]);
+    let (first, rest) = newest.text().split_once('\n').unwrap();
+    assert_eq!(Some(first), listed.text().lines().next(), "{newest}");
+    let next = rest.lines().find_map(|line| line.split_once("lanser ").map(|(_, command)| command)).unwrap();
+    let oldest = shop.env.lanser(next.split(' '));
+    assert_eq!(oldest.text().lines().next(), listed.text().lines().nth(1), "{oldest}");
 }
 
 #[test]
