@@ -433,6 +433,46 @@ def use(module, typed: ModuleType):
     }
 }
 
+/// A variable that is called may hold a function that is passed on, also that of another function and in another file. A rename leaves
+/// the variable its name.
+#[test]
+fn variables_may_hold_functions() {
+    let project = Project::parse(
+        "\
+//- /m.py
+from run import run
+def match(x): return x
+def first():
+    def match(x): return x
+    def other(x): return other(x)
+    def unused(x): return x
+    unused(other(1))
+    return run(match)
+def second(): return run(match)
+//- /run.py
+def run(match):
+    other = unused = match
+    return match(1), other, unused(2)
+",
+    );
+    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        for (name, at) in [("m.py:2:5", ["m.py:2:5", "m.py:9:26"]), ("m.py:4:9", ["m.py:4:9", "m.py:8:16"])] {
+            let found = uses(&env, name);
+            assert_eq!(
+                (found.at(), found.unresolved.clone()),
+                (at.to_vec(), vec!["run.py:3:12".to_owned()]),
+                "{name}"
+            );
+            let bundle = env.lanser(["rename", name, "same", "--allow-dirty", "--json"]).bundle();
+            assert_eq!(bundle["error"], Value::Null, "{bundle}");
+            assert_eq!(bundle["edits"]["files"].as_array().unwrap().len(), 1, "{bundle}");
+        }
+        for name in ["m.py:5:9", "m.py:6:9"] {
+            assert_eq!(uses(&env, name).status, "complete", "{name}");
+        }
+    }
+}
+
 /// A pattern of a class may bind a method to a name that is called.
 #[test]
 fn methods_in_class_patterns_may_be_called() {

@@ -210,6 +210,7 @@ impl Classifier<'_, '_> {
     fn is_local_elsewhere(&self, path: &AbsPath) -> bool {
         matches!(self.symbol.reach, Reach::Local)
             && !self.symbol.is_fixture
+            && !self.symbol.is_local_value
             && self.names.members.is_empty()
             && self.names.all.len() == 1
             && self.symbol.definitions.iter().all(|(defined_in, _)| defined_in != path)
@@ -290,6 +291,14 @@ impl<'f> File<'f, '_> {
             }
             OccurrenceKind::Identifier | OccurrenceKind::Attribute if token.text() != self.symbol.name => {
                 self.of_global(token)
+            }
+            // A parameter or variable of that name may hold it.
+            OccurrenceKind::Identifier
+                if self.symbol.is_local_value
+                    && self.is_called(token)
+                    && self.scopes().bound_by(token.span.start).is_some_and(|bound| !bound.is_empty()) =>
+            {
+                Classification::Ask(ServerQuestion::Imported)
             }
             _ => OTHER,
         }

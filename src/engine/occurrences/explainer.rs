@@ -50,6 +50,8 @@ pub(super) struct Explainer<'l> {
     pub(super) claimed: BTreeSet<LspLocation>,
     /// Whether the symbol is passed or assigned as a value somewhere, so that a variable may hold it.
     is_passed: OnceLock<bool>,
+    /// Calls of variables that may hold the symbol if one of the references that are found meanwhile passes it on.
+    called_variables: Mutex<BTreeSet<LspLocation>>,
     /// Whether a file imports a package that is neither installed nor in the workspace.
     pub(super) with_foreign_imports: Mutex<BTreeMap<AbsPath, bool>>,
     /// Whether a class may have a subclass in common with the symbol's, because a base is computed.
@@ -78,8 +80,23 @@ impl<'l> Explainer<'l> {
     ) -> Self {
         let claimed = explained.references.keys().cloned().collect();
         let (is_passed, with_foreign_imports) = (OnceLock::new(), Mutex::default());
-        let siblings = Mutex::default();
-        Self { cx, classes, symbol, family, claimed, is_passed, with_foreign_imports, siblings }
+        let (siblings, called_variables) = (Mutex::default(), Mutex::default());
+        Self {
+            cx,
+            classes,
+            symbol,
+            family,
+            claimed,
+            is_passed,
+            called_variables,
+            with_foreign_imports,
+            siblings,
+        }
+    }
+
+    /// The calls of variables that may hold the symbol if it is passed on, though none of the claimed references does that.
+    pub(super) fn into_called_variables(self) -> BTreeSet<LspLocation> {
+        self.called_variables.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks the server about each token, in their order.
@@ -240,8 +257,11 @@ impl<'l> Explainer<'l> {
             found.items.iter().map(|place| self.match_location(token, place)).collect();
         let is_target = matches.iter().any(|one| matches!(one, DefinitionMatch::Target));
         if is_target && self.is_hidden_by_variable(token) {
-            let may_hold = self.symbol.is_callable && self.is_called(token) && self.is_passed();
-            return if may_hold { Explanation::Unresolved(HELD.to_owned()) } else { Explanation::Other };
+            return if self.may_be_held(token) {
+                Explanation::Unresolved(HELD.to_owned())
+            } else {
+                Explanation::Other
+            };
         }
         if is_target {
             return Explanation::Reference(Evidence::rule(UseProvenance::Definition));
@@ -274,7 +294,7 @@ impl<'l> Explainer<'l> {
             return Explanation::Reference(Evidence::rule(UseProvenance::Stub));
         }
         let is_variable = matches.iter().any(|one| matches!(one, DefinitionMatch::Variable));
-        if is_variable && self.symbol.is_callable && self.is_called(token) && self.is_passed() {
+        if is_variable && self.may_be_held(token) {
             return Explanation::Unresolved(HELD.to_owned());
         }
         if matches!(self.symbol.reach, Reach::Member { .. })
@@ -403,24 +423,21 @@ impl<'l> Explainer<'l> {
         token.syntax().used == TokenUse::Called
     }
 
-    /// Whether the symbol is passed or assigned as a value somewhere in the workspace.
+    /// Whether a variable is called that may hold the symbol.
+    fn may_be_held(&self, token: &Token) -> bool {
+        if !self.symbol.is_callable || !self.is_called(token) {
+            return false;
+        }
+        let is_passed = self.is_passed();
+        if !is_passed {
+            let mut called = self.called_variables.lock().unwrap_or_else(PoisonError::into_inner);
+            called.insert(token.place(self.cx));
+        }
+        is_passed
+    }
+
     fn is_passed(&self) -> bool {
-        *self.is_passed.get_or_init(|| {
-            let places: Vec<&LspLocation> = self.claimed.iter().collect();
-            places.chunk_by(|a, b| a.path == b.path).any(|file| {
-                if !self.cx.state.is_in_workspace(&file[0].path) {
-                    return false;
-                }
-                let Ok(document) = self.cx.state.files.read(&file[0].path) else { return false };
-                let usage = Usage::of(&document.text);
-                file.iter().any(|place| {
-                    let offset = offset_of(self.cx, place);
-                    offset.is_some_and(|(_, offset)| {
-                        matches!(usage.of_token(offset), TokenUse::Passed | TokenUse::Assigned(_))
-                    })
-                })
-            })
-        })
+        *self.is_passed.get_or_init(|| is_passed(self.cx, &self.claimed))
     }
 
     /// A name that an import binds which the server cannot resolve, or that is in code that it does not check.
@@ -515,12 +532,30 @@ impl<'l> Explainer<'l> {
     }
 }
 
+/// Whether what the places use is passed or assigned as a value somewhere in the workspace.
+pub(super) fn is_passed<'p>(
+    cx: &RequestContext<'_>,
+    places: impl IntoIterator<Item = &'p LspLocation>,
+) -> bool {
+    let places: Vec<&LspLocation> = places.into_iter().collect();
+    places.chunk_by(|a, b| a.path == b.path).any(|file| {
+        if !cx.state.is_in_workspace(&file[0].path) {
+            return false;
+        }
+        let Ok(document) = cx.state.files.read(&file[0].path) else { return false };
+        let usage = Usage::of(&document.text);
+        file.iter()
+            .filter_map(|place| offset_of(cx, place))
+            .any(|(_, offset)| matches!(usage.of_token(offset), TokenUse::Passed | TokenUse::Assigned(_)))
+    })
+}
+
 fn not_looked_at() -> Explanation {
     Explanation::Unresolved(NOT_CHECKED.to_owned())
 }
 
 /// Why the call of a variable is unresolved.
-const HELD: &str = "it is a variable that may hold it";
+pub(super) const HELD: &str = "it is a variable that may hold it";
 
 /// How a function binds a name.
 enum LocalBinding {

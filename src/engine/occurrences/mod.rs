@@ -145,6 +145,13 @@ pub(super) struct UnresolvedToken {
     pub(super) reason: String,
 }
 
+impl UnresolvedToken {
+    /// Whether it is the name of a variable that may hold the symbol: a rename of the symbol leaves that.
+    pub(super) fn is_variable(&self) -> bool {
+        self.reason == explainer::HELD
+    }
+}
+
 /// A definition of the same member in another class.
 #[derive(Debug, Clone)]
 pub(super) struct OverrideToken {
@@ -227,7 +234,10 @@ pub(super) async fn explain(
     let classes = Classes::new(files, &cx.state.inputs.roots);
     let mut closure = Closure::new(cx, &classes, searched, claimed);
     let symbol = SearchedSymbol::of(cx, &classes, &named).await?;
-    let symbol = closure.complete(symbol, named.family).await?;
+    let mut symbol = closure.complete(symbol, named.family).await?;
+    symbol.is_local_value = matches!(symbol.reach, symbol::Reach::Local)
+        && symbol.is_callable
+        && explainer::is_passed(cx, closure.references.keys());
     let family = Family::of(cx, &classes, &symbol);
     let Closure { references, refuted, declarations, names, members, skipped, cut, is_late, .. } = closure;
     let is_by_name = matches!(symbol.reach, symbol::Reach::Global | symbol::Reach::Local);
@@ -265,14 +275,22 @@ pub(super) async fn explain(
     }
     let context = explainer::Explainer::new(cx, &classes, &symbol, &family, &explained);
     let (answers, is_late) = context.ask(classified.questions).await?;
-    drop(context);
+    let called_variables = context.into_called_variables();
     explained.is_late |= is_late;
-    let mut open = Vec::new();
+    let (mut open, mut variables) = (Vec::new(), Vec::new());
     for (token, explanation) in answers {
         match explanation {
             Explanation::Unresolved(reason) => open.push((token, reason)),
+            Explanation::Other | Explanation::Defined(_) if called_variables.contains(&token.place(cx)) => {
+                variables.push((token, explanation));
+            }
             explanation => explained.add(cx, &token, explanation),
         }
+    }
+    let is_passed = !variables.is_empty() && explainer::is_passed(cx, explained.references.keys());
+    for (token, explanation) in variables {
+        let held = || Explanation::Unresolved(explainer::HELD.to_owned());
+        explained.add(cx, &token, if is_passed { held() } else { explanation });
     }
     let context = explainer::Explainer::new(cx, &classes, &symbol, &family, &explained);
     let (answers, is_late) = fixtures::resolve(&context, open, classified.untyped, explained.is_late).await?;

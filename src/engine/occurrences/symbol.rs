@@ -38,6 +38,9 @@ pub(super) struct SearchedSymbol {
     pub(super) definitions: BTreeSet<(AbsPath, usize)>,
     /// Whether it is a function or a class, which may be called under another name.
     pub(super) is_callable: bool,
+    /// Whether variables may hold it: a function or a class of a function that is used as a value there. For others it is worked out
+    /// when it is asked for.
+    pub(super) is_local_value: bool,
     /// Whether it is a function.
     pub(super) is_function: bool,
     /// Whether it is a property, of which an object shows only the value.
@@ -89,6 +92,7 @@ impl SearchedSymbol {
             reach: if all_modules { Reach::Module } else { Reach::Local },
             definitions,
             is_callable: false,
+            is_local_value: false,
             is_function: false,
             is_property: false,
             is_fixture: false,

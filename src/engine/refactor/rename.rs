@@ -103,6 +103,10 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
     let local = local.filter(|_| explained.is_local_variable);
     let disputes = opinion.map(|opinion| agreement::merge(cx, &mut explained, &opinion));
     explained.unresolved.retain(|one| one.token.text() == old);
+    // A variable that may hold the symbol keeps its own name.
+    let unresolved = explained.unresolved.len();
+    explained.unresolved.retain(|one| !one.is_variable());
+    explained.other += unresolved - explained.unresolved.len();
     let certain = references_to_rename(cx, &explained).await?;
     let mut proposed = proposed.unwrap_or_default();
     for place in &explained.refuted {
