@@ -51,8 +51,8 @@ pub struct Profile {
     pub finds_files: bool,
     /// Whether its references leave out uses of a module in dotted names, and uses under other names than the one asked about.
     pub leaves_out_names: bool,
-    /// Whether its references of a name have, from code that cannot run, everything that is written as the name.
-    pub claims_unreachable_names: bool,
+    /// Whether it knows the definition of a key of a dictionary that is written out, as in `x: TypedDictClass = {"key": 1}`.
+    pub defines_keys: bool,
     /// Whether the location of an attribute's definition is all of `self.name` in place of the name.
     pub defines_dotted: bool,
     /// Whether its stubs of the standard library are in its program, where they cannot be searched.
@@ -104,8 +104,8 @@ const PYRIGHT: Profile = Profile {
     python: PythonSource::Interpreter,
     finds_files: false,
     leaves_out_names: false,
-    claims_unreachable_names: true,
     hides_stubs: false,
+    defines_keys: true,
     defines_dotted: false,
     pulls_without_capability: true,
     pulls_when_cancellable: false,
@@ -135,8 +135,8 @@ static TY: Profile = Profile {
     python: PythonSource::Prefix,
     finds_files: true,
     leaves_out_names: true,
-    claims_unreachable_names: false,
     hides_stubs: true,
+    defines_keys: false,
     defines_dotted: true,
     pulls_without_capability: true,
     pulls_when_cancellable: true,

@@ -45,6 +45,7 @@ pub mod symbol;
 pub(crate) mod syntax;
 #[cfg(test)]
 mod tests;
+pub mod type_strings;
 pub mod unpacked;
 pub mod usage;
 pub mod value_use;

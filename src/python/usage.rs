@@ -59,6 +59,8 @@ pub struct Receiver {
 pub enum StringUse {
     /// `x["key"]`: the last name token of `x`.
     Subscript(Option<Span>),
+    /// `"key" in x`: the last name token of `x`.
+    Contained(Option<Span>),
     /// An argument of a call.
     Argument {
         /// The last name of the function.
@@ -379,6 +381,13 @@ impl<'t> Usage<'t> {
                 let value = unwrapped(around.child_by_field_name("value")?);
                 StringUse::Subscript(last_name(value).map(|name| name.byte_range()))
             }
+            "comparison_operator"
+                if around.child(0) == Some(string)
+                    && around.child(1).is_some_and(|operator| matches!(operator.kind(), "in" | "not in")) =>
+            {
+                let value = around.child(2).map(unwrapped);
+                StringUse::Contained(value.and_then(last_name).map(|name| name.byte_range()))
+            }
             "argument_list" => {
                 let Some(function) = around.parent()?.child_by_field_name("function").map(unwrapped) else {
                     return Some(StringUse::Other);
@@ -395,6 +404,27 @@ impl<'t> Usage<'t> {
                 }
             }
             _ => self.listed_member(string).map_or(StringUse::Other, StringUse::Member),
+        })
+    }
+
+    /// Whether a string is a key of a dictionary that is written out, and whether another one is merged with that: `x.update({"key": 1})`,
+    /// `x | {"key": 1}`.
+    #[must_use]
+    pub fn dictionary_key(&self, span: &Span) -> Option<bool> {
+        let content = self.tree.root_node().descendant_for_byte_range(span.start, span.end)?;
+        let pair = content.parent()?.parent().filter(|pair| pair.kind() == "pair")?;
+        if pair.child_by_field_name("key") != content.parent() {
+            return None;
+        }
+        let around = pair.parent()?.parent()?;
+        let is_update = || {
+            let function = around.parent().and_then(|call| call.child_by_field_name("function"));
+            function.and_then(last_name).is_some_and(|name| text_of(name, self.text) == "update")
+        };
+        Some(match around.kind() {
+            "binary_operator" | "augmented_assignment" | "dictionary_splat" => true,
+            "argument_list" => is_update(),
+            _ => false,
         })
     }
 

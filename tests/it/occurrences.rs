@@ -473,6 +473,99 @@ def run(match):
     }
 }
 
+/// In the body of a class a name that it binds only there is the module's, and the default value of a parameter is not the parameter.
+#[test]
+fn names_that_a_class_or_a_parameter_binds_again() {
+    let project = Project::parse(
+        "\
+//- /core.py
+def filter(x): return x
+class day: ...
+def launch(): ...
+//- /use.py
+from core import filter, day, launch
+class A:
+    filter = staticmethod(filter)
+    day: 'day | None' = None
+    again = day
+def run(launch=launch): return launch()
+run(lambda: 1)
+",
+    );
+    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        let found = uses(&env, "core.filter");
+        assert_eq!(
+            (found.at(), found.status.as_str()),
+            (vec!["core.py:1:5", "use.py:1:18", "use.py:3:27"], "complete")
+        );
+        let found = uses(&env, "core.day");
+        assert_eq!(
+            (found.at(), found.status.as_str()),
+            (vec!["core.py:2:7", "use.py:1:26", "use.py:4:11"], "complete")
+        );
+        let found = uses(&env, "core.launch");
+        assert_eq!(found.at(), ["core.py:3:5", "use.py:1:31", "use.py:6:16"]);
+        assert_eq!(found.unresolved, ["use.py:6:32"]);
+    }
+}
+
+#[test]
+fn types_in_strings_are_uses() {
+    let project = Project::parse(
+        "\
+//- /core.py
+class Ctx: ...
+//- /use.py
+import typing as t
+import core
+from core import Ctx
+def f(x) -> 'Ctx': return t.cast('Ctx', x)
+N = t.NewType('N', 'Ctx')
+T = t.TypeVar('T', bound='core.Ctx | None')
+class Other:
+    class Ctx: ...
+    def g(self): return t.cast('Ctx', self), t.cast('str', 'Ctx')
+",
+    );
+    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        let found = uses(&env, "core.Ctx");
+        let uses = ["core.py:1:7", "use.py:3:18", "use.py:4:14", "use.py:4:35", "use.py:5:21", "use.py:6:32"];
+        assert_eq!(found.at()[..6], uses, "{:?}", found.at());
+        // In a method, the name is not that of the class around it.
+        assert_eq!((&found.at()[6..], found.status.as_str()), (&["use.py:9:33"][..], "complete"));
+    }
+}
+
+#[test]
+fn keys_of_dictionaries_that_are_written_out() {
+    let project = Project::parse(
+        "\
+//- /m.py
+from typing import TypedDict
+class Config(TypedDict, total=False):
+    size: int
+def f(x: Config, y):
+    x.update({'size': 2})
+    if 'size' in x and 'size' in y:
+        return 'size', {'name': 'size'}
+made: Config = {'size': 1}
+",
+    );
+    for (env, knows) in [(TestEnv::ty(&project), false), (TestEnv::pyright(&project), true)] {
+        let found = uses(&env, "Config.size");
+        let (mut expected, mut open) = (vec!["m.py:3:5", "m.py:6:9"], vec!["m.py:5:16", "m.py:6:25"]);
+        if knows {
+            expected.push("m.py:8:18")
+        } else {
+            open.push("m.py:8:18")
+        }
+        assert_eq!(
+            (found.at(), found.unresolved.clone()),
+            (expected, open.iter().map(|at| (*at).to_owned()).collect())
+        );
+    }
+}
+
 /// A pattern of a class may bind a method to a name that is called.
 #[test]
 fn methods_in_class_patterns_may_be_called() {

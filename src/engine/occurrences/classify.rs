@@ -11,15 +11,15 @@ use super::fixtures;
 use super::shadowed::Variables;
 use super::symbol::{Reach, SearchedSymbol};
 use super::{COMPUTED_BASE, Evidence, Explanation, Token, UNKNOWN_RECEIVER, files_with};
-use crate::lsp::Profile;
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
-use crate::python::classes::Classes;
+use crate::python::classes::{Class, Classes};
 use crate::python::hierarchy::imports_of;
 use crate::python::occurrences::{OccurrenceKind, is_quoted};
 use crate::python::outline::{Import, Imported, Outline};
 use crate::python::passed_on;
 use crate::python::scopes::{ScopeKind, Scopes};
+use crate::python::type_strings::may_be_type;
 use crate::python::unpacked::Unpacking;
 use crate::python::usage::{BY_KEY, KeywordUse, StringUse, TokenUse, Usage};
 use crate::workspace::files::{Document, Files as _};
@@ -53,6 +53,11 @@ pub(super) enum ServerQuestion {
     Key,
     /// What the calls do with it that are given it as the name of an argument.
     Unpacked(Vec<KeywordUse>),
+    /// What the module binds under the name, since the class around it has not bound it yet. Not asked: ty 0.0.105 leads to the binding
+    /// of the class.
+    InModule,
+    /// What the name is in a string that is a type, with this content. Not asked: servers know no definition there.
+    TypeString(std::ops::Range<usize>),
 }
 
 /// The names whose occurrences are explained.
@@ -168,7 +173,9 @@ impl Classifier<'_, '_> {
         // Parts of comments and strings need no parsing.
         let is_plain_text = |token: &Token| {
             token.kind == OccurrenceKind::Comment
-                || token.kind == OccurrenceKind::String && !is_quoted(&document.text, &token.span)
+                || token.kind == OccurrenceKind::String
+                    && !may_be_type(&document.text, &token.span)
+                    && !is_quoted(&document.text, &token.span)
         };
         let (plain, tokens): (Vec<Token>, Vec<Token>) = tokens.into_iter().partition(is_plain_text);
         let mut file = ClassifiedFile::default();
@@ -245,7 +252,11 @@ impl<'f> File<'f, '_> {
         use OccurrenceKind as Kind;
         match token.kind {
             Kind::Comment => TEXT,
-            Kind::String => self.string(token),
+            Kind::String => match self.usage.type_string(token.span.start) {
+                Some(content) => Classification::Ask(ServerQuestion::TypeString(content)),
+                None if is_quoted(&self.document.text, &token.span) => self.string(token),
+                None => TEXT,
+            },
             Kind::Exported => self.exported(token),
             Kind::Identifier if self.symbol.is_fixture && self.requested(token).is_some() => {
                 self.requested(token).map_or(OTHER, Classification::Done)
@@ -387,8 +398,7 @@ impl<'f> File<'f, '_> {
     /// A plain name: the scopes of the file say what it can be.
     fn of_scope(&self, token: &Token) -> Classification {
         let at = token.span.start;
-        if Profile::of(self.cx.settings.server).claims_unreachable_names
-            && token.text() == self.symbol.name
+        if token.text() == self.symbol.name
             && !self.symbol.is_fixture
             // A variable may hold the symbol that it is called as.
             && (!self.is_called(token) || self.is_in_import(at) || self.is_bound_by_import(at))
@@ -401,7 +411,7 @@ impl<'f> File<'f, '_> {
         }
         let Some(bound) = self.scopes().bound_by(at) else { return OTHER };
         if self.variables().is_before_class_binds(at, &bound) {
-            return Classification::Ask(ServerQuestion::Imported);
+            return Classification::Ask(ServerQuestion::InModule);
         }
         let is_import = |span: &std::ops::Range<usize>| {
             self.outline.imports.iter().any(|import| import.bound_span.start == span.start)
@@ -512,6 +522,12 @@ impl<'f> File<'f, '_> {
             StringUse::Subscript(None) if self.is_subscriptable() => Classification::Done(
                 Explanation::Unresolved("the type of what is subscripted is unknown".to_owned()),
             ),
+            StringUse::Contained(Some(subject)) if self.is_key() => {
+                Classification::Ask(ServerQuestion::Subscripted(subject))
+            }
+            StringUse::Contained(None) if self.is_key() => Classification::Done(Explanation::Unresolved(
+                "the type of what contains it is unknown".to_owned(),
+            )),
             StringUse::Other if self.is_subscriptable() => Classification::Ask(ServerQuestion::Key),
             _ => TEXT,
         }
@@ -535,6 +551,11 @@ impl<'f> File<'f, '_> {
         } else {
             TEXT
         }
+    }
+
+    /// Whether the symbol is a key of a `TypedDict`.
+    fn is_key(&self) -> bool {
+        self.symbol.class().is_some_and(|class| is_typed_dict(self.classes, class))
     }
 
     /// Whether the symbol can be read with a string in brackets: a key of a `TypedDict`, a member of an `Enum`.
@@ -663,6 +684,12 @@ impl HeldModules {
     fn may_be(&self, object: Option<&str>) -> bool {
         self.may_be_anywhere || object.is_some_and(|object| self.names.contains(object))
     }
+}
+
+/// Whether the members of a class are the keys of a dictionary.
+pub(super) fn is_typed_dict(classes: &Classes<'_>, class: &Class) -> bool {
+    classes.has_form(class, "TypedDict")
+        || classes.ancestors(class).iter().any(|base| classes.has_form(base, "TypedDict"))
 }
 
 /// Whether a token is a keyword whose value has the same name: what `Namespace(name=name)` makes has it as an attribute.

@@ -9,7 +9,7 @@ use super::super::failure::Failure;
 use super::shadowed::shadowed;
 use super::symbol::{Reach, SearchedSymbol};
 use super::{Evidence, offset_of};
-use crate::lsp::{Listing, LspLocation, Profile};
+use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
@@ -163,7 +163,7 @@ impl<'c> Closure<'c> {
     /// Removes the references that are of other variables, now and later.
     fn keep_to_scopes(&mut self, symbol: &SearchedSymbol) {
         // Parameters that request a fixture are uses of it.
-        if Profile::of(self.cx.settings.server).claims_unreachable_names && !symbol.is_fixture {
+        if !symbol.is_fixture {
             self.accepted = Some(symbol.definitions.clone());
             let claimed = std::mem::take(&mut self.references);
             self.add(claimed.into_iter().collect());

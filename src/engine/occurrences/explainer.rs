@@ -8,7 +8,7 @@ use super::super::concurrent::{self, BoxedFuture};
 use super::super::context::RequestContext;
 use super::super::failure::Failure;
 use super::super::positions::by_name;
-use super::classify::ServerQuestion;
+use super::classify::{ServerQuestion, is_typed_dict};
 use super::family::{Dispatch, Family};
 use super::receivers::ANY_NAME;
 use super::shadowed::resolve_import;
@@ -24,12 +24,13 @@ use crate::model::request::Scope;
 use crate::path::AbsPath;
 use crate::python::classes::{Class, ClassId, Classes, DefinitionInfo};
 use crate::python::occurrences::OccurrenceKind;
-use crate::python::outline::{Import, Imported, Outline};
+use crate::python::outline::{Import, Imported, Outline, Span};
 use crate::python::roles::parameter_at;
 use crate::python::scopes::{ScopeKind, Scopes};
 use crate::python::usage::{TokenUse, Usage};
 use crate::tape::IoKind;
 use crate::text::Position;
+use crate::text::names::is_in_name;
 use crate::workspace::files::{Document, Files as _};
 
 /// How many tokens are explained at a time where the order of requests does not matter.
@@ -124,8 +125,10 @@ impl<'l> Explainer<'l> {
                     ServerQuestion::Token | ServerQuestion::Imported | ServerQuestion::Key => {
                         (self.definition(&questions, token), None)
                     }
-                    // The functions are asked about below.
-                    ServerQuestion::Unpacked(_) => {
+                    // Functions of unpacked dictionaries are asked about below.
+                    ServerQuestion::Unpacked(_)
+                    | ServerQuestion::InModule
+                    | ServerQuestion::TypeString(_) => {
                         (PendingDefinition::Cached(Listing { items: Vec::new(), skipped: 0 }), None)
                     }
                     ServerQuestion::Subscripted(subject) => {
@@ -151,6 +154,8 @@ impl<'l> Explainer<'l> {
                             Ok(self.subscripted(token, subject, &answer, &of_type.await?))
                         }
                         (ServerQuestion::Unpacked(calls), _) => self.unpacked(token, calls).await,
+                        (ServerQuestion::InModule, _) => Ok(self.imported(token)),
+                        (ServerQuestion::TypeString(content), _) => Ok(self.type_string(token, content)),
                         _ => {
                             let explanation = self.explain(token, question, &answer).await?;
                             self.with_definition(token, explanation, &answer).await
@@ -228,7 +233,7 @@ impl<'l> Explainer<'l> {
             return Ok(explanation);
         }
         match (question, token.kind) {
-            (ServerQuestion::Key, _) => Ok(Explanation::Text),
+            (ServerQuestion::Key, _) => Ok(self.key(token)),
             (ServerQuestion::Imported, _) => Ok(self.imported(token)),
             (_, OccurrenceKind::Keyword) => self.keyword(token).await,
             _ => self.attribute(token).await,
@@ -307,8 +312,7 @@ impl<'l> Explainer<'l> {
 
     /// Whether a variable of a function has the symbol's name there, whatever the server says about code that cannot run.
     fn is_hidden_by_variable(&self, token: &Token) -> bool {
-        Profile::of(self.cx.settings.server).claims_unreachable_names
-            && matches!(self.symbol.reach, Reach::Global)
+        matches!(self.symbol.reach, Reach::Global)
             && !self.symbol.is_fixture
             && token.kind == OccurrenceKind::Identifier
             && matches!(LocalBinding::of(&token.document, token), LocalBinding::Variable)
@@ -438,6 +442,55 @@ impl<'l> Explainer<'l> {
 
     fn is_passed(&self) -> bool {
         *self.is_passed.get_or_init(|| is_passed(self.cx, &self.claimed))
+    }
+
+    /// A string that the server does not know as a key. Pyright knows it where the dictionary is declared to be the `TypedDict`, but for
+    /// those that are merged with one; ty knows no key of a dictionary that is written out.
+    fn key(&self, token: &Token) -> Explanation {
+        let is_key = self.symbol.class().is_some_and(|class| is_typed_dict(self.classes, class));
+        let knows_keys = Profile::of(self.cx.settings.server).defines_keys;
+        match Usage::of(&token.document.text).dictionary_key(&token.span) {
+            Some(is_merged) if is_key && (is_merged || !knows_keys) => {
+                Explanation::Unresolved("it may be the key of a dictionary of that type".to_owned())
+            }
+            _ => Explanation::Text,
+        }
+    }
+
+    /// A name in a string that is a type, as if its content were code.
+    fn type_string(&self, token: &Token, content: &Span) -> Explanation {
+        let Document { text, path, .. } = &*token.document;
+        let mut code = text.clone();
+        for quote in [content.start - 1, content.end] {
+            code.replace_range(quote..=quote, " ");
+        }
+        let is_part = |c: char| is_in_name(c) || c == '.';
+        let start = text[..token.span.start].trim_end_matches(is_part).len();
+        let chain: Vec<String> = text[start..token.span.end].split('.').map(str::to_owned).collect();
+        let Some(first) = chain.first() else { return Explanation::Text };
+        let scopes = Scopes::of(&code, &[first]);
+        let bound = scopes.bound_by(start).unwrap_or_default();
+        let is_ours = |place: &(AbsPath, usize)| self.symbol.definitions.contains(place);
+        let usage = Usage::of(&code);
+        let found = match scopes.home(start) {
+            Some(ScopeKind::Function | ScopeKind::Comprehension) if !bound.is_empty() => {
+                let imports = bound.iter().filter_map(|span| usage.import_binding(span.start));
+                let imported =
+                    imports.flat_map(|import| resolve_import(self.cx, self.classes, path, &import));
+                let own = bound.iter().map(|span| (path.clone(), span.start));
+                chain.len() == 1 && imported.chain(own).any(|place| is_ours(&place))
+            }
+            // A binding by the statement itself, as in `C: "C | None" = None`, does not hide the class of the module.
+            Some(ScopeKind::Class)
+                if !usage.statement(start).is_some_and(|whole| {
+                    bound.iter().all(|span| whole.start <= span.start && span.end <= whole.end)
+                }) =>
+            {
+                chain.len() == 1 && bound.iter().any(|span| is_ours(&(path.clone(), span.start)))
+            }
+            _ => self.classes.resolve(path, &chain).iter().any(is_ours),
+        };
+        if found { Explanation::Reference(Evidence::rule(UseProvenance::Scope)) } else { Explanation::Text }
     }
 
     /// A name that an import binds which the server cannot resolve, or that is in code that it does not check.

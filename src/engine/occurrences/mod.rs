@@ -40,7 +40,7 @@ use crate::python::hierarchy::Relation;
 use crate::python::occurrences::{OccurrenceKind, is_quoted};
 use crate::python::outline::{Imported, Outline, Span};
 use crate::python::roles::is_of_overloaded;
-use crate::python::usage::{Receiver, TokenSyntax, Usage};
+use crate::python::usage::{Receiver, TokenSyntax, TokenUse, Usage};
 use crate::python::{raise_tree_cache_limit, shrink_tree_cache};
 use crate::workspace::files::{Document, Files as _};
 
@@ -264,8 +264,15 @@ pub(super) async fn explain(
     };
     let documents: Vec<&Arc<Document>> = searched.with_name().filter(is_searched).collect();
     let names = classify::Names { all: names, members };
+    // Calls of variables, which may hold the symbol.
+    let mut variables = Vec::new();
     for (document, span) in refuted.iter().filter_map(|place| name_at(cx, place)) {
-        explained.add(cx, &Token::new(document, span, OccurrenceKind::Identifier), Explanation::Other);
+        let token = Token::new(document, span, OccurrenceKind::Identifier);
+        if symbol.is_callable && token.syntax().used == TokenUse::Called {
+            variables.push((token, Explanation::Other));
+        } else {
+            explained.add(cx, &token, Explanation::Other);
+        }
     }
     explained.refuted = refuted;
     let claimed = ClaimedPlaces::new(explained.references.keys().chain(&explained.refuted));
@@ -277,7 +284,7 @@ pub(super) async fn explain(
     let (answers, is_late) = context.ask(classified.questions).await?;
     let called_variables = context.into_called_variables();
     explained.is_late |= is_late;
-    let (mut open, mut variables) = (Vec::new(), Vec::new());
+    let mut open = Vec::new();
     for (token, explanation) in answers {
         match explanation {
             Explanation::Unresolved(reason) => open.push((token, reason)),

@@ -1,7 +1,8 @@
 //! Claims of a server that Python's scopes refute.
 //!
 //! In code that cannot run (a branch for another platform, statements after a `return`) Pyright 1.1.414 looks names up without
-//! binding anything: a parameter, a local variable or an import of another module counts as a use of the module's name.
+//! binding anything: a parameter, a local variable or an import of another module counts as a use of the module's name. ty 0.0.105
+//! follows a parameter to its default value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,6 +60,10 @@ fn may_bind(text: &str, at: usize) -> bool {
     let after = text[at + name_in(text, at).len()..].trim_start_matches([' ', '\t']);
     if before.split_whitespace().any(|word| word == "import") {
         return is_indented;
+    }
+    // A server may follow a parameter to its default value: `name=name`.
+    if before.ends_with('=') && names_of(before).any(|name| name == name_in(text, at)) {
+        return true;
     }
     // `=`, `:=`, `+=`; also `<=`, which does not matter.
     let operator = after.trim_start_matches([':', '+', '-', '*', '/', '%', '@', '&', '|', '^', '<', '>']);
