@@ -57,7 +57,7 @@ pub(super) fn warning(state: &RequestState, facts: &Facts) -> Option<String> {
     let hint = if state.inputs.environment.python.as_ref().is_some_and(|python| python.venv) {
         ""
     } else {
-        " (no virtual environment is used; name one with --python)"
+        " (no virtual environment is used; name one with --python or LANSER_PYTHON)"
     };
     Some(format!("imports cannot be resolved: {}{more}{hint}", named.join(", ")))
 }

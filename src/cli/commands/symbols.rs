@@ -27,7 +27,7 @@ impl SymbolsArgs {
         match (&self.query, &self.target) {
             (Some(query), _) if query.trim().is_empty() => {
                 return Err(ErrorBody::new(ErrorSymbol::Usage, "the query is empty")
-                    .hint("pass a name or a part of a name to --query"));
+                    .hint("use a name, or a part of one"));
             }
             (Some(query), _) => options.query = Some(query.clone()),
             (None, Some(target)) => match workspace_paths(std::slice::from_ref(target), context, settings) {

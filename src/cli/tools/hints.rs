@@ -46,6 +46,13 @@ pub(super) fn as_tool_calls(text: &str) -> String {
     parts.concat()
 }
 
+/// A hint in which commands are calls of tools, without the parts about commands that are no tools, if others remain.
+pub(super) fn for_tools(hint: &str) -> String {
+    let told = as_tool_calls(hint);
+    let parts: Vec<&str> = told.split("; ").filter(|part| !part.contains(&format!("`{PROGRAM}"))).collect();
+    if parts.is_empty() { told } else { parts.join("; ") }
+}
+
 /// The call of a tool that does the same as a command line.
 fn tool_call(line: &str) -> Option<String> {
     let words = text_words(line)?;
@@ -132,5 +139,7 @@ mod tests {
         ] {
             assert_eq!(as_tool_calls(text), expected);
         }
+        assert_eq!(for_tools("name a class; `lanser impl` lists the overrides"), "name a class");
+        assert_eq!(for_tools("`lanser doctor` shows the server"), "`lanser doctor` shows the server");
     }
 }

@@ -123,6 +123,10 @@ impl CommandTools {
             let message = format!("the workspace is now {}, another one than at the start", settings.root);
             return Err(ErrorBody::new(ErrorSymbol::ContentModified, message).hint("start the server again"));
         }
+        if !settings.root.as_path().is_dir() {
+            let message = format!("the workspace {} is gone", settings.root);
+            return Err(ErrorBody::new(ErrorSymbol::ContentModified, message).hint("start the server again"));
+        }
         let request = verb.request(context, &settings)?;
         check_reach(&request, &settings.root)?;
         Ok((settings, request))
@@ -204,7 +208,7 @@ impl ToolSource for CommandTools {
             // The facts are those of every front end; what to do next is said in terms of tools.
             let mut told = bundle;
             if let Some(hint) = told.error.as_mut().and_then(|error| error.hint.as_mut()) {
-                *hint = hints::as_tool_calls(hint);
+                *hint = hints::for_tools(hint);
             }
             let text = printer.text(&told);
             Some(ToolAnswer { bundle: told, text })

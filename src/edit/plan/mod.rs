@@ -247,30 +247,29 @@ impl<'b> Planner<'b> {
     /// See [`PlanError`].
     pub fn workspace_edit(&mut self, edit: &WorkspaceEdit) -> Result<(), PlanError> {
         let Some(changes) = &edit.document_changes else {
-            // Several URIs can name one file.
-            let mut by_file: BTreeMap<WorkspacePath, Vec<TextEdit>> = BTreeMap::new();
+            let mut by_file = EditsByFile::new();
             for (uri, edits) in &edit.changes {
-                by_file.entry(self.target(uri)?).or_default().extend(edits.iter().cloned());
+                add_edits(&mut by_file, self.target(uri)?, uri, edits);
             }
-            return by_file.iter().try_for_each(|(path, edits)| self.text_edits(path, edits));
+            return by_file.iter().try_for_each(|(path, (_, edits))| self.text_edits(path, edits));
         };
         // Edits of one document may be split. All edits between two file operations refer to the same text.
-        let mut pending: BTreeMap<WorkspacePath, Vec<TextEdit>> = BTreeMap::new();
+        let mut pending = EditsByFile::new();
         for change in changes {
             match change {
                 DocumentChange::Edit(edit) => {
                     let path = self.target(&edit.text_document.uri)?;
-                    pending.entry(path).or_default().extend(edit.edits.iter().cloned());
+                    add_edits(&mut pending, path, &edit.text_document.uri, &edit.edits);
                 }
                 DocumentChange::Operation(operation) => {
-                    for (path, edits) in std::mem::take(&mut pending) {
+                    for (path, (_, edits)) in std::mem::take(&mut pending) {
                         self.text_edits(&path, &edits)?;
                     }
                     self.operation(operation)?;
                 }
             }
         }
-        pending.iter().try_for_each(|(path, edits)| self.text_edits(path, edits))
+        pending.iter().try_for_each(|(path, (_, edits))| self.text_edits(path, edits))
     }
 
     /// Applies a unified diff.
@@ -491,6 +490,18 @@ impl<'b> Planner<'b> {
             Err(self.taken(from, path.clone()))
         }
     }
+}
+
+/// The edits of each file, with the URI under which the first of them came.
+type EditsByFile = BTreeMap<WorkspacePath, (String, Vec<TextEdit>)>;
+
+/// Adds the edits of a file. Several URIs can name one, as by a link: what is edited under one is not edited again under another.
+fn add_edits(by_file: &mut EditsByFile, path: WorkspacePath, uri: &str, edits: &[TextEdit]) {
+    let (first, known) = by_file.entry(path).or_insert_with(|| (uri.to_owned(), Vec::new()));
+    let is_another = first != uri;
+    let new: Vec<TextEdit> =
+        edits.iter().filter(|edit| !(is_another && known.contains(edit))).cloned().collect();
+    known.extend(new);
 }
 
 #[cfg(test)]

@@ -158,6 +158,8 @@ fn invalid_edits_are_rejected() {
     // Several URIs can name one file.
     let twice = r#"{"changes":{"a.py":[{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":2}},"newText":"x"}],"file:///w/a.py":[{"range":{"start":{"line":0,"character":1},"end":{"line":0,"character":3}},"newText":"y"}]}}"#;
     assert!(matches!(base.edit(twice), Err(PlanError::Overlap { .. })));
+    let same = r#"{"changes":{"a.py":[{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":2}},"newText":"x"}],"file:///w/a.py":[{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":2}},"newText":"x"}]}}"#;
+    assert_eq!(base.edit(same).unwrap().changes().len(), 1);
 }
 
 #[test]

@@ -340,6 +340,16 @@ fn not_searched(
     if matches!(symbol.reach, symbol::Reach::Parameter) && symbol.definitions.iter().any(has_overloads) {
         return Some("its function has overloads, whose parameters of that name were not searched");
     }
+    // Not in the standard library or an installed package, whose own uses are not asked for.
+    let is_elsewhere = |(path, _): &(AbsPath, usize)| {
+        let is_stub_of_server = path.as_str().is_empty();
+        !is_stub_of_server
+            && !cx.state.is_in_workspace(path)
+            && cx.state.inputs.roots.name_of_any(path).is_none()
+    };
+    if symbol.definitions.iter().any(is_elsewhere) {
+        return Some("its file is outside of the workspace, and the files around it were not searched");
+    }
     // The server goes on from an import to what it means, if it can.
     let is_unfollowed = |(path, offset): &(AbsPath, usize)| {
         let Ok(document) = cx.state.files.read(path) else { return false };

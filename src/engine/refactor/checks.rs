@@ -258,8 +258,11 @@ impl<'r> Checks<'r> {
                 (_, Some(option)) => option,
                 (CheckName::Filters, None) => return "adjust --allow and --deny, or the edit".to_owned(),
                 (CheckName::Jail, None) if self.request.cmd == Command::Rename => {
-                    return "use a workspace that has all of these files: `-C DIR` or `--workspace DIR`"
-                        .to_owned();
+                    return match stopping.iter().any(|check| check.name == CheckName::Target) {
+                        true => "name something that the workspace defines",
+                        false => "start lanser in a folder that has all of these files (`-C DIR`)",
+                    }
+                    .to_owned();
                 }
                 (_, None) => return "correct the edit".to_owned(),
             });
@@ -267,16 +270,14 @@ impl<'r> Checks<'r> {
         let command = self.next_command(&options);
         let anyway = if self.request.options.apply { "to apply the edit anyway" } else { "to go on anyway" };
         match stopping[0].name {
-            CheckName::Git if is_alone => format!(
-                "commit or stash the changes, or add --allow-dirty=elsewhere or --allow-dirty: {command}"
-            ),
+            CheckName::Git if is_alone => format!("commit or stash the changes; {anyway}: {command}"),
             CheckName::Completeness if is_alone && self.offers_exclude => {
                 format!("no rename changes these places; to leave them as they are: {command}")
             }
             CheckName::Completeness if is_alone && !stopping[0].places.is_empty() => format!(
                 "decide about each place with --include or --exclude PATH:LINE:COL; to rename all of them, too: {command}"
             ),
-            CheckName::Identifier => format!("choose another name; {anyway}: {command}"),
+            CheckName::Identifier => "choose another name".to_owned(),
             _ if is_alone && stopping[0].places.is_empty() => format!("{anyway}: {command}"),
             _ if is_alone => format!("review the places; {anyway}: {command}"),
             _ => format!("review each failed check; {anyway}: {command}"),

@@ -172,7 +172,15 @@ impl RequestHandler<'_> {
             let bundle = match unsaved.is_empty() {
                 true => workspace.engine.run(request.clone(), canceled.as_mut()).await,
                 false => {
-                    self.server.copy.run(request.clone(), Arc::new(unsaved.clone()), canceled.as_mut()).await
+                    let unsaved = Arc::new(unsaved.clone());
+                    let mut bundle = self.server.copy.run(request.clone(), unsaved, canceled.as_mut()).await;
+                    let hint = bundle.error.as_mut().and_then(|error| error.hint.as_mut());
+                    if let Some(hint) = hint.filter(|hint| hint.contains("lanser ")) {
+                        *hint =
+                            "save the changed documents and ask again: a command reads what is on the disk"
+                                .to_owned();
+                    }
+                    bundle
                 }
             };
             let is_canceled =
@@ -449,10 +457,18 @@ impl RequestHandler<'_> {
     }
 
     async fn edit_of(&self, bundle: &Bundle) -> LspOutcome {
-        if let Some(error) = &bundle.error {
-            return Err(of_body(error));
-        }
         let edits = bundle.edits.as_ref();
+        if let Some(error) = &bundle.error {
+            let mut error = of_body(error);
+            let stopping = edits.into_iter().flat_map(|edits| &edits.safety).filter(|check| check.stops());
+            let places: Vec<&str> = stopping.flat_map(|check| &check.places).map(String::as_str).collect();
+            if !places.is_empty() {
+                let more = if places.len() > MAX_PLACES { ", …" } else { "" };
+                let first = places.iter().take(MAX_PLACES).copied().collect::<Vec<_>>().join(", ");
+                error.message = format!("{}\nat: {first}{more}", error.message);
+            }
+            return Err(error);
+        }
         let mut checks = edits.into_iter().flat_map(|edits| &edits.safety);
         if let Some(check) = checks.find(|check| check.stops()) {
             return Err(failed(codes::REQUEST_FAILED, &check.detail));
