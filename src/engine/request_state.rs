@@ -252,6 +252,26 @@ impl RequestState {
         Some(format!("{link} is a symbolic link, and uses of what is imported through it are not searched"))
     }
 
+    /// The other names that a file has in the workspace, by symbolic links.
+    pub(super) fn other_names(&self, path: &AbsPath) -> Vec<AbsPath> {
+        let snapshot = &self.inputs.snapshot;
+        let live = || {
+            snapshot.links().next()?;
+            let real = canonical(path);
+            let name = |link: &str| {
+                let link = snapshot.root().join(link);
+                let target = canonical(&link);
+                let other = if target == real { link } else { link.join(real.strip_prefix(&target)?) };
+                let inside = other.strip_prefix(snapshot.root()).and_then(WorkspacePath::new)?;
+                (other != *path && snapshot.files().contains_key(&inside)).then_some(inside)
+            };
+            let names: Vec<WorkspacePath> = snapshot.links().filter_map(name).collect();
+            (!names.is_empty()).then_some(names)
+        };
+        let names = self.tape.query_rare(IoKind::File, &("other names", path), live).unwrap_or_default();
+        names.iter().map(|name| snapshot.absolute(name)).collect()
+    }
+
     /// Whether a file imports a module through a symbolic link.
     fn is_imported_through(&self, link: &str) -> bool {
         let Inputs { snapshot, roots, .. } = &*self.inputs;

@@ -555,9 +555,9 @@ made: Config = {'size': 1}
         let found = uses(&env, "Config.size");
         let (mut expected, mut open) = (vec!["m.py:3:5", "m.py:6:9"], vec!["m.py:5:16", "m.py:6:25"]);
         if knows {
-            expected.push("m.py:8:18")
+            expected.push("m.py:8:18");
         } else {
-            open.push("m.py:8:18")
+            open.push("m.py:8:18");
         }
         assert_eq!(
             (found.at(), found.unresolved.clone()),

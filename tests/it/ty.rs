@@ -63,6 +63,16 @@ make()
     assert_eq!(found, callers(TestEnv::pyright(&project)));
 }
 
+#[test]
+fn uses_of_a_file_elsewhere_are_not_known() {
+    let env = TestEnv::ty(&Project::parse("//- /m.py\nx = 1\n"));
+    let file = env.path("elsewhere.py");
+    std::fs::write(&file, "def f(): ...\n").unwrap();
+    let selector = format!("{}:1:5", file.display());
+    let bundle = env.lanser(["refs", &selector, "--json"]).answer();
+    assert_eq!(bundle["facts"]["completeness"]["status"], "unknown", "{bundle}");
+}
+
 /// The definition of a module that its package imports is that import.
 #[test]
 fn references_of_a_module_behind_its_package_are_not_complete() {

@@ -56,6 +56,14 @@ impl<'d> EditOverlay<'d> {
             let path = root.join(change.path.as_str());
             let document =
                 change.after.as_ref().map(|after| Arc::new(Document::new(path.clone(), after.clone())));
+            if let Some(after) = &change.after {
+                let others = cx.state.other_names(&path);
+                files.extend(
+                    others
+                        .into_iter()
+                        .map(|other| (other.clone(), Some(Arc::new(Document::new(other, after.clone()))))),
+                );
+            }
             files.insert(path, document);
         }
         Self { disk: &cx.state.files, files }

@@ -1,7 +1,7 @@
 //! Successful renames: of everything that has a name, in files of every kind, with no other change.
 
 use super::{Repository, SHOP, failed};
-use crate::support::Project;
+use crate::support::{Project, TestEnv};
 
 fn text(files: &std::collections::BTreeMap<String, Vec<u8>>, name: &str) -> String {
     String::from_utf8(files[name].clone()).unwrap()
@@ -110,6 +110,19 @@ fn prepare_rename_returns_the_name() {
     let bundle = shop.env.lanser(["prepare-rename", "py://shop.stock#total", "--json"]).answer();
     assert_eq!(bundle["facts"]["renamable"]["name"], "total");
     shop.env.lanser(["prepare-rename", "shop/stock.py:3:1", "--json"]).error(3, "E/NOT_FOUND");
+}
+
+/// A file that has another name by a link is edited once, and is compared under both.
+#[test]
+fn a_file_with_two_names_is_edited_once() {
+    let project = Project::parse("//- /m.py\ndef foo(): ...\n//- /u.py\nfrom m import foo\nfoo()\n");
+    let env = TestEnv::ty(&project);
+    std::fs::create_dir(env.file("sub")).unwrap();
+    std::os::unix::fs::symlink("../u.py", env.file("sub/link.py")).unwrap();
+    let bundle = env.lanser(["rename", "m.foo", "bar", "--allow-dirty", "--apply", "--json"]).answer();
+    assert_eq!(bundle["edits"]["files"].as_array().unwrap().len(), 2, "{bundle}");
+    assert_eq!(std::fs::read_to_string(env.file("sub/link.py")).unwrap(), "from m import bar\nbar()\n");
+    assert!(std::fs::symlink_metadata(env.file("sub/link.py")).unwrap().is_symlink());
 }
 
 /// The other module keeps its name: only the name that the file binds changes.

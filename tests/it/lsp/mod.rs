@@ -221,6 +221,11 @@ fn open_documents_with_unsaved_text_are_what_answers_are_about() {
     let found = result(&mut client, "textDocument/definition", here.clone());
     assert_eq!(places(&found), ["shapes.py:11:5"]);
     assert!(found[0]["uri"].as_str().unwrap().starts_with(&format!("file://{}/", env.cwd.display())));
+    // A command would read the text on the disk, so that none is proposed.
+    let taken = client.request("textDocument/rename", with(here.clone(), json!({"newName": "Shape"})));
+    let message = taken["error"]["message"].as_str().unwrap();
+    assert!(message.contains("save the changed documents") && message.contains("\nat: "), "{message}");
+    assert!(!message.contains("lanser rename"), "{message}");
     // The rename is one of the text that the client has, and the version says so.
     let edit = result(&mut client, "textDocument/rename", with(here, json!({"newName": "summed"})));
     let change = edit["documentChanges"]
