@@ -44,7 +44,7 @@ impl<'t> Replaceable<'t> {
         found
     }
 
-    /// Whether an expression is such a name or attribute.
+    /// Whether an expression is such a name or attribute, or what one of them has or makes: `meta.build()` after `meta=DEFAULT`.
     pub(super) fn has(&self, expression: Node<'_>, text: &'t str) -> bool {
         match expression.kind() {
             "identifier" => {
@@ -56,10 +56,21 @@ impl<'t> Replaceable<'t> {
                 let class = around(expression, "class_definition").next();
                 let key =
                     class.zip(attribute).map(|(class, (object, name))| (class.start_byte(), object, name));
-                key.is_some_and(|key| self.kept.contains(&key))
+                key.is_some_and(|key| self.kept.contains(&key)) || self.is_of_replaceable(expression, text)
             }
+            "call" => expression.child_by_field_name("function").is_some_and(|function| {
+                let function = unwrapped(function);
+                match function.kind() {
+                    "attribute" => self.is_of_replaceable(function, text),
+                    _ => self.has(function, text),
+                }
+            }),
             _ => false,
         }
+    }
+
+    fn is_of_replaceable(&self, attribute: Node<'_>, text: &'t str) -> bool {
+        attribute.child_by_field_name("object").is_some_and(|object| self.has(unwrapped(object), text))
     }
 
     /// The parameter that a name at a node means: that of the innermost function that has one.
@@ -112,7 +123,8 @@ impl<'t> Replaceable<'t> {
             let kind = self.parameters.get(&(function.start_byte(), text_of(name, text)));
             kind.is_some_and(|kind| *kind != ParameterType::Declared)
         };
-        if value.is_some_and(|value| any_choice(value, &is_parameter)) {
+        let is_made_by_one = |value: Node<'_>| self.has(unwrapped(value), text);
+        if value.is_some_and(|value| any_choice(value, &is_parameter) || is_made_by_one(value)) {
             self.kept.insert((class.start_byte(), object, name));
         }
     }
@@ -165,6 +177,11 @@ mod tests {
             ("def f(x=A()): x.§go()", true),
             ("def f(x=','): x.§go()", false),
             ("def f(x): x.§go()", false),
+            ("def f(x=D): x.a.make(1).§go()", true),
+            ("def f(x): x.a.make(1).§go()", false),
+            ("def f(x=D): A(x).§go()", false),
+            ("class C:\n    def a(self, x=D): self.x = x.make()\n    def b(self): self.x.§go()", true),
+            ("class C:\n    def a(self, x: D = D): self.x = x.make()\n    def b(self): self.x.§go()", false),
             ("def f(x: A = None):\n    x = x or A()\n    x.§go()", false),
             ("def f(x=None):\n    def g(x: A):\n        x = A()\n        x.§go()", false),
             ("def f():\n    x = A()\n    x.§go()", false),
