@@ -3,135 +3,175 @@
 
 use tree_sitter::Node;
 
-use super::outline::Span;
+use super::outline::{Imported, Outline, Span};
+use super::scopes::Scopes;
 use super::syntax::text_of;
-use super::usage::{Usage, last_name};
+use super::usage::Usage;
 
-/// What takes types in brackets, also where no annotation is.
-const GENERICS: [&str; 31] = [
-    "AsyncGenerator",
-    "AsyncIterable",
-    "AsyncIterator",
-    "Annotated",
-    "Awaitable",
-    "Callable",
-    "ClassVar",
-    "Collection",
-    "Coroutine",
-    "DefaultDict",
-    "Deque",
-    "Dict",
-    "FrozenSet",
-    "Generator",
-    "Generic",
-    "Iterable",
-    "Iterator",
-    "List",
-    "Mapping",
-    "MutableMapping",
-    "Optional",
-    "Protocol",
-    "Sequence",
-    "Set",
-    "Tuple",
-    "Type",
-    "Union",
-    "dict",
-    "list",
-    "tuple",
-    "type",
-];
+/// Modules whose names are what they are called, also under an alias.
+const TYPING: [&str; 4] = ["typing", "typing_extensions", "collections", "collections.abc"];
 
-/// Whether a name in a string may be a part of a type, judged by its line: the string has nothing but names, operators and brackets.
+/// Builtins that take types in brackets.
+const BUILTINS: [&str; 6] = ["dict", "frozenset", "list", "set", "tuple", "type"];
+
+/// How many strings are in one another at most.
+const MAX_DEPTH: usize = 4;
+
+/// Whether a name in a string may be a part of a type, judged by its line: around it are nothing but names, operators and brackets.
 #[must_use]
 pub fn may_be_type(text: &str, span: &Span) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || "_.,|[] ".contains(c);
-    let before = text[..span.start].trim_end_matches(is_part);
-    let after = text[span.end..].trim_start_matches(is_part);
-    let quote = before.chars().next_back().filter(|c| matches!(c, '"' | '\''));
-    if quote.is_none() || after.chars().next() != quote {
+    let is_part = |c: char| c.is_alphanumeric() || "_.,|[] '\"".contains(c);
+    let before = text[..span.start].trim_end_matches(is_part).len();
+    let after = text.len() - text[span.end..].trim_start_matches(is_part).len();
+    let is_quote = |c: char| matches!(c, '"' | '\'');
+    if !text[before..span.start].contains(is_quote) || !text[span.end..after].contains(is_quote) {
         return false;
     }
     // Two names with nothing between them are a sentence.
-    let content = &text[before.len()..text.len() - after.len()];
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
-    let words: Vec<&str> = content.split(' ').filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = text[before..after].split(' ').filter(|word| !word.is_empty()).collect();
     !words.windows(2).any(|two| two[0].ends_with(is_name) && two[1].starts_with(is_name))
 }
 
+/// A text in which the string around an offset is code, with all offsets as they were; `None` if it is no type.
+#[must_use]
+pub fn as_code(text: &str, offset: usize) -> Option<String> {
+    let mut code = text.to_owned();
+    for _ in 0..MAX_DEPTH {
+        let content = {
+            let usage = Usage::of(&code);
+            let node = usage.tree.root_node().descendant_for_byte_range(offset, offset + 1)?;
+            if !node.kind().starts_with("string") {
+                return (code != text).then_some(code);
+            }
+            usage.type_string(node)?
+        };
+        for quote in [content.start - 1, content.end] {
+            code.replace_range(quote..=quote, " ");
+        }
+    }
+    None
+}
+
 impl Usage<'_> {
-    /// The span of the content of the string around an offset, if the string is a type.
+    /// Whether the string around an offset is a type, as far as its place says it.
     #[must_use]
-    pub fn type_string(&self, offset: usize) -> Option<Span> {
-        let content = self.tree.root_node().descendant_for_byte_range(offset, offset + 1)?;
-        let string = content.parent().filter(|_| content.kind() == "string_content")?;
-        self.is_type(string).then(|| content.byte_range())
+    pub fn is_type_string(&self, offset: usize) -> bool {
+        let content = self.tree.root_node().descendant_for_byte_range(offset, offset + 1);
+        content.is_some_and(|content| self.type_string(content).is_some())
     }
 
-    /// Whether an expression is where a type is expected.
-    fn is_type(&self, expression: Node<'_>) -> bool {
-        let mut node = expression;
-        let mut is_in_brackets = false;
+    /// The span of the content of a string between plain quotes, if the string is where a type is expected.
+    fn type_string(&self, content: Node<'_>) -> Option<Span> {
+        let string = content.parent().filter(|_| content.kind() == "string_content")?;
+        let quote = |at: u32| string.child(at).map(|node| text_of(node, self.text));
+        let last = u32::try_from(string.child_count()).ok()?.checked_sub(1)?;
+        let is_plain = matches!(quote(0), Some("'" | "\"")) && quote(0) == quote(last) && last == 2;
+        (is_plain && self.is_type(string)).then(|| content.byte_range())
+    }
+
+    /// Whether a string is where a type is expected.
+    fn is_type(&self, string: Node<'_>) -> bool {
+        let mut node = string;
+        // In the brackets of something of `typing`, in those of something else.
+        let (mut is_in_brackets, mut is_in_others) = (false, false);
+        let (mut is_first, mut is_second, mut is_value) = (true, false, false);
         while let Some(around) = node.parent() {
             match around.kind() {
-                "type" if !around.parent().is_some_and(|outer| is_part_of_type(outer)) => return true,
+                "type" if !around.parent().is_some_and(|outer| is_part_of_type(outer)) => {
+                    return !is_in_others;
+                }
+                "type_parameter" => is_first = around.named_child(0) == Some(node),
                 "subscript" | "generic_type" => {
-                    let generic = around.child(0).filter(|generic| *generic != node);
-                    let Some(name) = generic.and_then(last_name).map(|name| text_of(name, self.text)) else {
+                    let Some(generic) = around.child(0).filter(|generic| *generic != node) else {
                         return false;
                     };
-                    if name == "Literal" || name == "Annotated" && around.named_child(1) != Some(node) {
-                        return false;
+                    if around.kind() == "subscript" {
+                        is_first = around.named_child(1) == Some(node);
                     }
-                    is_in_brackets |= GENERICS.contains(&name);
+                    match self.typing_name(generic).as_deref() {
+                        Some("Literal") => return false,
+                        Some("Annotated") if !is_first => return false,
+                        Some(_) => is_in_brackets = true,
+                        None => is_in_others = true,
+                    }
                 }
-                "type_parameter" if self.is_metadata(around, node) => return false,
+                "tuple" => is_second = around.named_child(1) == Some(node),
+                "pair" if around.child_by_field_name("value") == Some(node) => is_value = true,
+                "dictionary" if is_value => {}
                 "type" => {}
                 _ if is_part_of_type(around) => {}
                 "assignment" if around.child_by_field_name("right") == Some(node) => {
                     let declared = around.child_by_field_name("type").map(|of| text_of(of, self.text));
-                    return is_in_brackets || declared.is_some_and(|of| of.ends_with("TypeAlias"));
+                    let is_alias = declared.is_some_and(|of| of.ends_with("TypeAlias"));
+                    return !is_value && !is_in_others && (is_in_brackets || is_alias);
                 }
                 "keyword_argument" => {
                     let name = around.child_by_field_name("name").map(|name| text_of(name, self.text));
                     let call = around.parent().and_then(|arguments| arguments.parent());
-                    let function = call.map(|call| self.function(call)).unwrap_or_default();
-                    return is_in_brackets
-                        || matches!(name, Some("bound" | "default")) && function.starts_with("TypeVar")
-                        || name == Some("typ") && function == "cast";
+                    let function = call.and_then(|call| self.function(call)).unwrap_or_default();
+                    let takes_type = match name {
+                        Some("bound" | "default") => function.starts_with("TypeVar"),
+                        Some("typ") => function == "cast",
+                        _ => is_in_brackets,
+                    };
+                    return takes_type && !is_value && !is_in_others;
                 }
                 "argument_list" => {
                     let Some(call) = around.parent() else { return false };
+                    if call.kind() == "class_definition" {
+                        return is_in_brackets || is_in_others;
+                    }
                     let is_at = |index: u32| around.named_child(index) == Some(node);
-                    return is_in_brackets
-                        || match self.function(call) {
-                            "cast" => is_at(0),
-                            "NewType" | "assert_type" | "TypeAliasType" => is_at(1),
-                            "TypeVar" => !is_at(0),
-                            _ => false,
-                        };
+                    let takes_type = match self.function(call).as_deref() {
+                        Some("cast") => !is_value && is_at(0),
+                        Some("NewType" | "assert_type" | "TypeAliasType") => !is_value && is_at(1),
+                        Some("TypeVar") => !is_value && !is_at(0),
+                        Some("NamedTuple") => !is_value && is_second && is_at(1),
+                        Some("TypedDict") => is_value && is_at(1),
+                        _ => !is_value && is_in_brackets,
+                    };
+                    return takes_type && !is_in_others;
                 }
-                _ => return is_in_brackets,
+                _ => return is_in_brackets && !is_in_others && !is_value,
             }
             node = around;
         }
         false
     }
 
-    /// Whether a part of `Literal[…]` or `Annotated[C, …]` in an annotation is no type.
-    fn is_metadata(&self, parameters: Node<'_>, part: Node<'_>) -> bool {
-        let generic = parameters.parent().and_then(|around| around.child(0)).and_then(last_name);
-        match generic.map(|name| text_of(name, self.text)) {
-            Some("Literal") => true,
-            Some("Annotated") => parameters.named_child(0) != Some(part),
-            _ => false,
+    /// The name that an expression has in `typing` or the like, or as a builtin.
+    fn typing_name(&self, expression: Node<'_>) -> Option<String> {
+        let object = match expression.kind() {
+            "identifier" => expression,
+            "attribute" => expression.child_by_field_name("object").filter(|of| of.kind() == "identifier")?,
+            _ => return None,
+        };
+        let name = text_of(object, self.text);
+        let imports = Outline::parse(self.text).imports.clone();
+        let mut bound = imports.into_iter().filter(|import| import.bound == name);
+        let Some(import) = bound.next().filter(|import| import.level == 0) else {
+            // What the file binds itself is no builtin.
+            let is_builtin = object == expression
+                && BUILTINS.contains(&name)
+                && Scopes::of(self.text, &[name])
+                    .bound_by(object.start_byte())
+                    .is_some_and(|bound| bound.is_empty());
+            return is_builtin.then(|| name.to_owned());
+        };
+        let is_typing = TYPING.contains(&import.module.as_str());
+        match (&import.what, expression.child_by_field_name("attribute")) {
+            (Imported::Name(name), None) if is_typing => Some(name.clone()),
+            (Imported::Module | Imported::Top, Some(attribute)) if is_typing => {
+                Some(text_of(attribute, self.text).to_owned())
+            }
+            _ => None,
         }
     }
 
-    /// The last name of what is called.
-    fn function(&self, call: Node<'_>) -> &str {
-        let function = call.child_by_field_name("function").and_then(last_name);
-        function.map(|name| text_of(name, self.text)).unwrap_or_default()
+    /// The name in `typing` of what is called.
+    fn function(&self, call: Node<'_>) -> Option<String> {
+        self.typing_name(call.child_by_field_name("function")?)
     }
 }
 
@@ -154,55 +194,79 @@ fn is_part_of_type(node: Node<'_>) -> bool {
 mod tests {
     use super::*;
 
+    const IMPORTS: &str = "import typing as t\nfrom typing import Annotated as A, Callable, Generic, List, Literal, NamedTuple, NewType, Optional, TypedDict, TypeVar, cast\n";
+
     #[test]
     fn types_in_strings() {
         let check = |text: &str| {
+            let text = format!("{IMPORTS}{text}");
             let at = text.find('§').unwrap();
             let text = text.replace('§', "");
-            let found = Usage::of(&text).type_string(at);
-            (may_be_type(&text, &(at..at + 1)), found.map(|span| text[span].to_owned()))
+            let code = as_code(&text, at);
+            if let Some(code) = &code {
+                assert_eq!((code.len(), &code[at..=at]), (text.len(), &text[at..=at]), "{text}");
+            }
+            may_be_type(&text, &(at..at + 1)) && code.is_some()
         };
-        for (text, content) in [
-            ("x: '§C'", "C"),
-            ("x: 'm.§C | None' = 1", "m.C | None"),
-            ("x: list['§C']", "C"),
-            ("x: dict[str, 'list[§C]']", "list[C]"),
-            ("x: Annotated['§C', 'D']", "C"),
-            ("x: D | '§C'", "C"),
-            ("x: Callable[['§C'], D]", "C"),
-            ("def f(x: '§C' = 1): pass", "C"),
-            ("def f() -> '§C': pass", "C"),
-            ("cast('§C', x)", "C"),
-            ("t.cast('list[§C]', x)", "list[C]"),
-            ("cast(typ='§C', val=x)", "C"),
-            ("N = NewType('N', '§C')", "C"),
-            ("T = t.TypeVar('T', bound='§C')", "C"),
-            ("T = TypeVar('T', 'D', '§C')", "C"),
-            ("A: t.TypeAlias = '§C'", "C"),
-            ("A = Optional['§C']", "C"),
-            ("class D(Generic['§C']): pass", "C"),
-            ("f(List['§C'])", "C"),
+        for text in [
+            "x: '§C'",
+            "x: 'm.§C | None' = 1",
+            "x: list['§C']",
+            "x: dict[str, 'list[§C]']",
+            "x: A['§C', 'D']",
+            "x: D | '§C'",
+            "x: Callable[['§C'], D]",
+            "def f(x: '§C' = 1): pass",
+            "def f() -> '§C': pass",
+            "cast('§C', x)",
+            "t.cast('list[§C]', x)",
+            "cast(\"t.Union[D, '§C']\", x)",
+            "cast('Other[§C]', x)",
+            "cast(typ='§C', val=x)",
+            "N = NewType('N', '§C')",
+            "T = t.TypeVar('T', bound='§C')",
+            "T = TypeVar('T', 'D', '§C')",
+            "B: t.TypeAlias = '§C'",
+            "B = Optional['§C']",
+            "class D(Generic['§C']): pass",
+            "class D(Other['§C']): pass",
+            "f(List['§C'])",
+            "N = NamedTuple('N', [('a', '§C')])",
+            "D = TypedDict('D', {'a': '§C'})",
         ] {
-            assert_eq!(check(text), (true, Some(content.to_owned())), "{text}");
+            assert!(check(text), "{text}");
         }
         for text in [
             "x: Literal['§C']",
+            "x: \"Literal['§C', 'D'] | None\"",
             "x: t.Literal['D', '§C'] = 1",
-            "x: Annotated[D, '§C']",
+            "cast(\"Literal['§C']\", x)",
+            "x: A[D, '§C']",
+            "x: \"A[D, '§C']\"",
+            "x: Other[D, '§C']",
             "x = '§C'",
             "x: str = '§C'",
             "d['§C']",
             "x = d['§C'] | e",
+            "def f(dict): return dict['§C']",
+            "x.type['§C']",
             "f('§C')",
+            "x.cast('§C')",
+            "x.assert_type(1, '§C')",
             "N = NewType('§C', D)",
             "T = TypeVar('§C')",
+            "N = NamedTuple('N', [('§C', 'a')])",
+            "D = TypedDict('D', {'§C': 'a'})",
             "def f(x: D = '§C'): pass",
             "x: f('§C')",
+            "x: b'§C'",
+            "x: f'§C'",
+            "cast('§C",
+            "'see §C here'",
+            "'#§C'",
+            "'''\n§C\n'''",
         ] {
-            assert_eq!(check(text).1, None, "{text}");
-        }
-        for text in ["'see §C here'", "'#§C'", "'a-§C'", "'''\n§C\n'''"] {
-            assert!(!check(text).0, "{text}");
+            assert!(!check(text), "{text}");
         }
     }
 }

@@ -159,6 +159,47 @@ impl<'t> Usage<'t> {
         Some(node.byte_range())
     }
 
+    /// Whether a token is declared without a value: `x: int` binds nothing.
+    #[must_use]
+    pub fn is_bare_annotation(&self, offset: usize) -> bool {
+        let around = self.token(offset).and_then(|token| token.parent());
+        around.is_some_and(|around| {
+            around.kind() == "assignment" && around.child_by_field_name("right").is_none()
+        })
+    }
+
+    /// Whether a token is in a `del` statement.
+    #[must_use]
+    pub fn is_deleted(&self, offset: usize) -> bool {
+        let mut around = self.token(offset).and_then(|token| token.parent());
+        while let Some(node) = around.filter(|node| matches!(node.kind(), "expression_list" | "tuple")) {
+            around = node.parent();
+        }
+        around.is_some_and(|around| around.kind() == "delete_statement")
+    }
+
+    /// Whether the statement with the token at one offset has run where the token at a later one is used: it is no part of the head of a
+    /// loop or the like, and its block has the other one.
+    #[must_use]
+    pub fn certainly_runs_before(&self, offset: usize, later: usize) -> bool {
+        const HEADS: [&str; 6] = [
+            "for_statement",
+            "while_statement",
+            "if_statement",
+            "try_statement",
+            "with_statement",
+            "match_statement",
+        ];
+        let Some(mut node) = self.token(offset) else { return false };
+        while let Some(around) = node.parent() {
+            if matches!(around.kind(), "block" | "module") {
+                return around.byte_range().contains(&later) && !HEADS.contains(&node.kind());
+            }
+            node = around;
+        }
+        false
+    }
+
     /// The import that binds the name whose token begins at an offset, also in a function. It has no parent and no branch.
     #[must_use]
     pub fn import_binding(&self, offset: usize) -> Option<Import> {
@@ -416,7 +457,11 @@ impl<'t> Usage<'t> {
         if pair.child_by_field_name("key") != content.parent() {
             return None;
         }
-        let around = pair.parent()?.parent()?;
+        let dictionary = pair.parent()?;
+        if children(dictionary).any(|part| part.kind() == "dictionary_splat") {
+            return Some(true);
+        }
+        let around = dictionary.parent()?;
         let is_update = || {
             let function = around.parent().and_then(|call| call.child_by_field_name("function"));
             function.and_then(last_name).is_some_and(|name| text_of(name, self.text) == "update")

@@ -453,6 +453,16 @@ def second(): return run(match)
 def run(match):
     other = unused = match
     return match(1), other, unused(2)
+//- /wrap.py
+from typing import Callable
+class Wrapper:
+    call: Callable[[], int]
+    def __init__(self, inner): self.inner = inner
+    def __getattr__(self, name): return getattr(self.inner, name)
+    def go(self): return self.call()
+class A:
+    def call(self): return 1
+run = [A().call]
 ",
     );
     for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
@@ -470,6 +480,9 @@ def run(match):
         for name in ["m.py:5:9", "m.py:6:9"] {
             assert_eq!(uses(&env, name).status, "complete", "{name}");
         }
+        // What an attribute holds may be reached by the name of the method.
+        let bundle = env.lanser(["rename", "A.call", "same", "--allow-dirty", "--json"]).bundle();
+        assert_eq!(bundle["error"]["data"]["failed"], json!(["completeness"]), "{bundle}");
     }
 }
 
@@ -490,6 +503,18 @@ class A:
     again = day
 def run(launch=launch): return launch()
 run(lambda: 1)
+//- /maybe.py
+import sys
+size = 1
+class B:
+    if sys.argv: size = 2
+    size_of_b = size
+class C:
+    size: size
+    other: size
+class D:
+    size = 3
+    size_of_d = size
 ",
     );
     for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
@@ -506,6 +531,9 @@ run(lambda: 1)
         let found = uses(&env, "core.launch");
         assert_eq!(found.at(), ["core.py:3:5", "use.py:1:31", "use.py:6:16"]);
         assert_eq!(found.unresolved, ["use.py:6:32"]);
+        let found = uses(&env, "maybe.py:2:1");
+        assert_eq!(found.at(), ["maybe.py:2:1", "maybe.py:7:11", "maybe.py:8:12"]);
+        assert_eq!(found.unresolved, ["maybe.py:5:17"]);
     }
 }
 

@@ -8,7 +8,7 @@ use super::super::completeness::ClaimedPlaces;
 use super::super::context::RequestContext;
 use super::family::Family;
 use super::fixtures;
-use super::shadowed::Variables;
+use super::shadowed::{ClassBinding, Variables};
 use super::symbol::{Reach, SearchedSymbol};
 use super::{COMPUTED_BASE, Evidence, Explanation, Token, UNKNOWN_RECEIVER, files_with};
 use crate::model::facts::UseProvenance;
@@ -53,11 +53,11 @@ pub(super) enum ServerQuestion {
     Key,
     /// What the calls do with it that are given it as the name of an argument.
     Unpacked(Vec<KeywordUse>),
-    /// What the module binds under the name, since the class around it has not bound it yet. Not asked: ty 0.0.105 leads to the binding
-    /// of the class.
-    InModule,
-    /// What the name is in a string that is a type, with this content. Not asked: servers know no definition there.
-    TypeString(std::ops::Range<usize>),
+    /// What the module binds under the name, since the class around it has not bound it yet, or may not have. Not asked: ty 0.0.105
+    /// leads to the binding of the class.
+    InModule(ClassBinding),
+    /// What the name is in a string that is a type. Not asked: servers know no definition there.
+    TypeString,
 }
 
 /// The names whose occurrences are explained.
@@ -252,11 +252,11 @@ impl<'f> File<'f, '_> {
         use OccurrenceKind as Kind;
         match token.kind {
             Kind::Comment => TEXT,
-            Kind::String => match self.usage.type_string(token.span.start) {
-                Some(content) => Classification::Ask(ServerQuestion::TypeString(content)),
-                None if is_quoted(&self.document.text, &token.span) => self.string(token),
-                None => TEXT,
-            },
+            Kind::String if self.symbol.may_be_type() && self.usage.is_type_string(token.span.start) => {
+                Classification::Ask(ServerQuestion::TypeString)
+            }
+            Kind::String if is_quoted(&self.document.text, &token.span) => self.string(token),
+            Kind::String => TEXT,
             Kind::Exported => self.exported(token),
             Kind::Identifier if self.symbol.is_fixture && self.requested(token).is_some() => {
                 self.requested(token).map_or(OTHER, Classification::Done)
@@ -410,8 +410,9 @@ impl<'f> File<'f, '_> {
             return Classification::Ask(ServerQuestion::Imported);
         }
         let Some(bound) = self.scopes().bound_by(at) else { return OTHER };
-        if self.variables().is_before_class_binds(at, &bound) {
-            return Classification::Ask(ServerQuestion::InModule);
+        match self.variables().class_binding(at, &bound) {
+            ClassBinding::Certain => {}
+            binding => return Classification::Ask(ServerQuestion::InModule(binding)),
         }
         let is_import = |span: &std::ops::Range<usize>| {
             self.outline.imports.iter().any(|import| import.bound_span.start == span.start)

@@ -11,7 +11,7 @@ use super::super::positions::by_name;
 use super::classify::{ServerQuestion, is_typed_dict};
 use super::family::{Dispatch, Family};
 use super::receivers::ANY_NAME;
-use super::shadowed::resolve_import;
+use super::shadowed::{ClassBinding, resolve_import};
 use super::symbol::{Reach, SearchedSymbol};
 use super::{
     Evidence, Explained, Explanation, HALF_KNOWN, MAY_BE_SIBLING, NOT_CHECKED, Token, WINDOW, files_with,
@@ -24,9 +24,10 @@ use crate::model::request::Scope;
 use crate::path::AbsPath;
 use crate::python::classes::{Class, ClassId, Classes, DefinitionInfo};
 use crate::python::occurrences::OccurrenceKind;
-use crate::python::outline::{Import, Imported, Outline, Span};
+use crate::python::outline::{Import, Imported, Outline};
 use crate::python::roles::parameter_at;
 use crate::python::scopes::{ScopeKind, Scopes};
+use crate::python::type_strings::as_code;
 use crate::python::usage::{TokenUse, Usage};
 use crate::tape::IoKind;
 use crate::text::Position;
@@ -127,8 +128,8 @@ impl<'l> Explainer<'l> {
                     }
                     // Functions of unpacked dictionaries are asked about below.
                     ServerQuestion::Unpacked(_)
-                    | ServerQuestion::InModule
-                    | ServerQuestion::TypeString(_) => {
+                    | ServerQuestion::InModule(_)
+                    | ServerQuestion::TypeString => {
                         (PendingDefinition::Cached(Listing { items: Vec::new(), skipped: 0 }), None)
                     }
                     ServerQuestion::Subscripted(subject) => {
@@ -154,8 +155,15 @@ impl<'l> Explainer<'l> {
                             Ok(self.subscripted(token, subject, &answer, &of_type.await?))
                         }
                         (ServerQuestion::Unpacked(calls), _) => self.unpacked(token, calls).await,
-                        (ServerQuestion::InModule, _) => Ok(self.imported(token)),
-                        (ServerQuestion::TypeString(content), _) => Ok(self.type_string(token, content)),
+                        (ServerQuestion::InModule(binding), _) => Ok(match self.imported(token) {
+                            Explanation::Reference(_) if *binding == ClassBinding::Possible => {
+                                Explanation::Unresolved(
+                                    "the class around it may bind the name before".to_owned(),
+                                )
+                            }
+                            explanation => explanation,
+                        }),
+                        (ServerQuestion::TypeString, _) => Ok(self.type_string(token)),
                         _ => {
                             let explanation = self.explain(token, question, &answer).await?;
                             self.with_definition(token, explanation, &answer).await
@@ -458,37 +466,42 @@ impl<'l> Explainer<'l> {
     }
 
     /// A name in a string that is a type, as if its content were code.
-    fn type_string(&self, token: &Token, content: &Span) -> Explanation {
+    fn type_string(&self, token: &Token) -> Explanation {
         let Document { text, path, .. } = &*token.document;
-        let mut code = text.clone();
-        for quote in [content.start - 1, content.end] {
-            code.replace_range(quote..=quote, " ");
-        }
+        let Some(code) = as_code(text, token.span.start) else { return Explanation::Text };
         let is_part = |c: char| is_in_name(c) || c == '.';
         let start = text[..token.span.start].trim_end_matches(is_part).len();
         let chain: Vec<String> = text[start..token.span.end].split('.').map(str::to_owned).collect();
         let Some(first) = chain.first() else { return Explanation::Text };
-        let scopes = Scopes::of(&code, &[first]);
-        let bound = scopes.bound_by(start).unwrap_or_default();
+        let (scopes, usage) = (Scopes::of(&code, &[first]), Usage::of(&code));
+        let mut bound = scopes.bound_by(start).unwrap_or_default();
+        let home = scopes.home(start);
+        if home == Some(ScopeKind::Class) {
+            // A field does not hide the class whose name it has: `C: "C | None" = None`.
+            let statement = usage.statement(start).unwrap_or_default();
+            bound.retain(|span| {
+                !usage.is_bare_annotation(span.start)
+                    && !(statement.start <= span.start && span.end <= statement.end)
+            });
+        }
         let is_ours = |place: &(AbsPath, usize)| self.symbol.definitions.contains(place);
-        let usage = Usage::of(&code);
-        let found = match scopes.home(start) {
-            Some(ScopeKind::Function | ScopeKind::Comprehension) if !bound.is_empty() => {
-                let imports = bound.iter().filter_map(|span| usage.import_binding(span.start));
-                let imported =
-                    imports.flat_map(|import| resolve_import(self.cx, self.classes, path, &import));
-                let own = bound.iter().map(|span| (path.clone(), span.start));
-                chain.len() == 1 && imported.chain(own).any(|place| is_ours(&place))
-            }
-            // A binding by the statement itself, as in `C: "C | None" = None`, does not hide the class of the module.
-            Some(ScopeKind::Class)
-                if !usage.statement(start).is_some_and(|whole| {
-                    bound.iter().all(|span| whole.start <= span.start && span.end <= whole.end)
-                }) =>
-            {
-                chain.len() == 1 && bound.iter().any(|span| is_ours(&(path.clone(), span.start)))
-            }
-            _ => self.classes.resolve(path, &chain).iter().any(is_ours),
+        let is_local =
+            matches!(home, Some(ScopeKind::Class | ScopeKind::Function | ScopeKind::Comprehension));
+        let found = if is_local && !bound.is_empty() {
+            let imports = bound.iter().filter_map(|span| usage.import_binding(span.start));
+            let imported = imports.flat_map(|import| {
+                let Some(module) = self.module_of(path, &import) else { return Vec::new() };
+                let own = match &import.what {
+                    Imported::Name(name) => Some(name.clone()),
+                    _ => None,
+                };
+                let names: Vec<String> = own.into_iter().chain(chain[1..].iter().cloned()).collect();
+                self.classes.resolve(&module, &names)
+            });
+            let own = bound.iter().filter(|_| chain.len() == 1).map(|span| (path.clone(), span.start));
+            imported.chain(own).any(|place| is_ours(&place))
+        } else {
+            self.classes.resolve(path, &chain).iter().any(is_ours)
         };
         if found { Explanation::Reference(Evidence::rule(UseProvenance::Scope)) } else { Explanation::Text }
     }

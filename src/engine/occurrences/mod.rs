@@ -148,7 +148,7 @@ pub(super) struct UnresolvedToken {
 impl UnresolvedToken {
     /// Whether it is the name of a variable that may hold the symbol: a rename of the symbol leaves that.
     pub(super) fn is_variable(&self) -> bool {
-        self.reason == explainer::HELD
+        self.token.kind == OccurrenceKind::Identifier && self.reason == explainer::HELD
     }
 }
 

@@ -101,6 +101,17 @@ fn name_in(text: &str, at: usize) -> &str {
     names_of(&text[at..]).next().unwrap_or_default()
 }
 
+/// Whether a class has bound a name where its body uses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClassBinding {
+    /// It has, or no class does.
+    Certain,
+    /// In a branch or a loop, or it may have deleted it again.
+    Possible,
+    /// Only from there on.
+    None,
+}
+
 /// The variables of one file.
 pub(super) struct Variables<'v, 'f> {
     pub(super) cx: &'f RequestContext<'f>,
@@ -132,24 +143,39 @@ impl Variables<'_, '_> {
         let imports: Vec<Import> =
             bound.iter().filter_map(|span| self.usage.import_binding(span.start)).collect();
         if !imports.is_empty() {
-            return imports.len() == bound.len() && imports.iter().all(|import| self.is_of_another(import));
+            return imports.len() == bound.len()
+                && imports.iter().all(|import| self.is_of_another(import))
+                && self.class_binding(at, &bound) == ClassBinding::Certain;
         }
         match home {
             // Another assignment to the variable of the module may be the symbol's.
             ScopeKind::Module => false,
             // What the class has not bound yet is looked up in the module.
-            ScopeKind::Class => !self.is_before_class_binds(at, &bound),
+            ScopeKind::Class => self.class_binding(at, &bound) == ClassBinding::Certain,
             ScopeKind::Function | ScopeKind::Comprehension => true,
         }
     }
 
-    /// Whether a name is used in the body of a class that binds it only from there on: it is looked up in the module.
-    pub(super) fn is_before_class_binds(&self, at: usize, bound: &[Span]) -> bool {
-        let statement = self.usage.statement(at);
-        let is_earlier = |span: &Span| statement.as_ref().is_some_and(|whole| span.end <= whole.start);
-        self.scopes.home(at) == Some(ScopeKind::Class)
-            && self.scopes.at(at).is_some_and(|used| !used.binds)
-            && !bound.iter().any(is_earlier)
+    /// Whether the class in whose body a name is used has bound it there. What it has not is looked up in the module.
+    pub(super) fn class_binding(&self, at: usize, bound: &[Span]) -> ClassBinding {
+        if self.scopes.home(at) != Some(ScopeKind::Class) || self.scopes.at(at).is_none_or(|used| used.binds)
+        {
+            return ClassBinding::Certain;
+        }
+        let Some(statement) = self.usage.statement(at) else { return ClassBinding::Certain };
+        let mut earlier = bound
+            .iter()
+            .filter(|span| span.end <= statement.start && !self.usage.is_bare_annotation(span.start))
+            .peekable();
+        if earlier.peek().is_none() {
+            return ClassBinding::None;
+        }
+        let (mut is_certain, mut is_deleted) = (false, false);
+        for span in earlier {
+            is_certain |= self.usage.certainly_runs_before(span.start, at);
+            is_deleted |= self.usage.is_deleted(span.start);
+        }
+        if is_certain && !is_deleted { ClassBinding::Certain } else { ClassBinding::Possible }
     }
 
     /// Whether an import certainly binds something else.

@@ -107,6 +107,15 @@ impl SearchedSymbol {
         Ok(symbol)
     }
 
+    /// Whether types are written with it: a name of a module, or a class in another one.
+    pub(super) fn may_be_type(&self) -> bool {
+        match self.reach {
+            Reach::Global => true,
+            Reach::Member { .. } | Reach::Local => self.is_callable && !self.is_function,
+            _ => false,
+        }
+    }
+
     /// Works out reach and kind from the definitions. Called again when there are more of them.
     pub(super) fn describe(&mut self, cx: &RequestContext<'_>, classes: &Classes<'_>) {
         let roots = &cx.state.inputs.roots;
