@@ -65,8 +65,8 @@ impl Usage<'_> {
     fn type_string(&self, content: Node<'_>) -> Option<Span> {
         let string = content.parent().filter(|_| content.kind() == "string_content")?;
         let quote = |at: u32| string.child(at).map(|node| text_of(node, self.text));
-        let last = u32::try_from(string.child_count()).ok()?.checked_sub(1)?;
-        let is_plain = matches!(quote(0), Some("'" | "\"")) && quote(0) == quote(last) && last == 2;
+        let is_plain =
+            matches!(quote(0), Some("'" | "\"")) && quote(0) == quote(2) && string.child_count() == 3;
         (is_plain && self.is_type(string)).then(|| content.byte_range())
     }
 

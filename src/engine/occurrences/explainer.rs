@@ -24,7 +24,7 @@ use crate::model::request::Scope;
 use crate::path::AbsPath;
 use crate::python::classes::{Class, ClassId, Classes, DefinitionInfo};
 use crate::python::occurrences::OccurrenceKind;
-use crate::python::outline::{Import, Imported, Outline};
+use crate::python::outline::{Import, Imported, Outline, Span};
 use crate::python::roles::parameter_at;
 use crate::python::scopes::{ScopeKind, Scopes};
 use crate::python::type_strings::as_code;
@@ -479,10 +479,8 @@ impl<'l> Explainer<'l> {
         if home == Some(ScopeKind::Class) {
             // A field does not hide the class whose name it has: `C: "C | None" = None`.
             let statement = usage.statement(start).unwrap_or_default();
-            bound.retain(|span| {
-                !usage.is_bare_annotation(span.start)
-                    && !(statement.start <= span.start && span.end <= statement.end)
-            });
+            let is_in_statement = |span: &Span| statement.start <= span.start && span.end <= statement.end;
+            bound.retain(|span| !usage.is_bare_annotation(span.start) && !is_in_statement(span));
         }
         let is_ours = |place: &(AbsPath, usize)| self.symbol.definitions.contains(place);
         let is_local =
