@@ -10,6 +10,9 @@ from ._types import Bundle, ErrorBody, ErrorData, Json, Retryable
 class LanserError(Exception):
     """The base of all errors of this package."""
 
+    hint: Optional[str] = None
+    """What to do next, if lanser says it."""
+
 
 class ProcessError(LanserError):
     """The `lanser` process could not be started, ended, or wrote something else than bundles."""
@@ -44,7 +47,7 @@ class RequestError(LanserError):
         self.symbol = body.symbol
         self.code: int = body.code
         self.message: str = body.message
-        self.hint: Optional[str] = body.hint
+        self.hint = body.hint
         self.retryable: Retryable = body.retryable
         self.data: Optional[ErrorData] = body.data
         self.bundle: Bundle = bundle

@@ -21,6 +21,9 @@ from ._errors import ProcessError
 MAX_LINE_BYTES = 64 << 20
 """The longest line that `lanser batch` reads."""
 
+LONGEST_TIMEOUT = 86400
+"""The longest timeout of a request, in seconds."""
+
 FIRST_START_LIMIT = 1800.0
 """How long a request without `timeout` may stay unanswered, in seconds: the first one may install a server."""
 
@@ -208,7 +211,7 @@ class BatchProcess:
 
 
 def whole_seconds(timeout: float) -> int:
-    """A timeout as lanser takes it: whole seconds, at least one."""
-    if not isinstance(timeout, (int, float)) or not timeout >= 0 or math.isinf(timeout):
-        raise ValueError(f"timeout is {timeout!r}, and a number of seconds is expected")
-    return max(1, math.ceil(timeout))
+    """A timeout as lanser takes it: whole seconds, at least one and at most a day."""
+    if not isinstance(timeout, (int, float)) or not 0 < timeout <= LONGEST_TIMEOUT:
+        raise ValueError(f"timeout is {timeout!r}, and a number of seconds is expected, at most {LONGEST_TIMEOUT}")
+    return math.ceil(timeout)

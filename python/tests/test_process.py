@@ -49,7 +49,7 @@ class ProcessTest(unittest.TestCase):
 
     def test_a_timeout_is_a_number_of_seconds(self) -> None:
         workspace = self.workspace(f'answer(line["id"], {HOVER})')
-        for wrong in (float("nan"), float("inf"), -1.0, "5"):
+        for wrong in (float("nan"), float("inf"), -1.0, 0, 86401, "5"):
             with self.assertRaisesRegex(ValueError, "a number of seconds is expected"):
                 workspace.hover("a.b", timeout=wrong)  # type: ignore[arg-type]
 

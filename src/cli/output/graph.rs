@@ -66,7 +66,7 @@ pub(super) fn print(
         printer.complain(&format!("warning: {}", screen::quoted(note)));
     }
     if let Some(error) = &bundle.error {
-        printer.complain(text::error_text(bundle, error).trim_end());
+        printer.complain(text::error_text(printer, bundle, error).trim_end());
     }
     Ok(())
 }

@@ -50,7 +50,7 @@ pub(super) fn render(printer: &Printer, bundle: &Bundle) -> BundleText {
         && bundle.request.as_ref().is_some_and(|request| !request.writes());
     let late = bundle.error.as_ref().filter(|_| bundle.status == Status::Partial || has_preview);
     if let Some(error) = bundle.error.as_ref().filter(|_| late.is_none()) {
-        let mut text = error_text(bundle, error);
+        let mut text = error_text(printer, bundle, error);
         if let Some(resolution) =
             bundle.resolution.as_ref().filter(|resolution| !resolution.disambiguation.is_empty())
         {
@@ -78,7 +78,7 @@ pub(super) fn render(printer: &Printer, bundle: &Bundle) -> BundleText {
         }
         _ => {}
     }
-    let error = late.map(|error| error_text(bundle, error).trim_end().to_owned());
+    let error = late.map(|error| error_text(printer, bundle, error).trim_end().to_owned());
     BundleText { answer: budget.finish(), warning, error }
 }
 
@@ -258,6 +258,19 @@ impl Printer {
         match self.whole_is_in {
             Some(place) => format!("in {place}"),
             None => self.next_command(&[("--limit", &lines.to_string())]),
+        }
+    }
+
+    /// A hint with its command for the workspace that the command line names.
+    fn with_workspace(&self, hint: &str) -> String {
+        let mut words = self.typed.iter();
+        let named = words.find_map(|word| match word.as_str() {
+            "-C" | "--workspace" => Some(None),
+            word => word.strip_prefix("--workspace=").map(Some),
+        });
+        match named.and_then(|value| value.or_else(|| words.next().map(String::as_str))) {
+            Some(folder) => hint.replace(": lanser ", &format!(": lanser -C {} ", shell_quote(folder))),
+            None => hint.to_owned(),
         }
     }
 
@@ -559,7 +572,7 @@ fn candidates(links: Links<'_>, found: &[Candidate]) -> String {
     text
 }
 
-pub(super) fn error_text(bundle: &Bundle, error: &ErrorBody) -> String {
+pub(super) fn error_text(printer: &Printer, bundle: &Bundle, error: &ErrorBody) -> String {
     let mut text =
         format!("{} {}: {}\n", Style::Error.paint("error:"), error.symbol.as_str(), quoted(&error.message));
     match &error.data {
@@ -598,7 +611,7 @@ pub(super) fn error_text(bundle: &Bundle, error: &ErrorBody) -> String {
         text.push_str(&edits::checks(edits, &error.message));
     }
     if let Some(hint) = &error.hint {
-        let _ = writeln!(text, "{} {hint}", Style::Hint.paint("hint:"));
+        let _ = writeln!(text, "{} {}", Style::Hint.paint("hint:"), printer.with_workspace(hint));
     }
     text
 }

@@ -561,14 +561,15 @@ impl<'f> File<'f, '_> {
 
     /// Whether the symbol can be read with a string in brackets: a key of a `TypedDict`, a member of an `Enum`.
     fn is_subscriptable(&self) -> bool {
-        self.symbol.class().is_some_and(|class| {
-            let own = std::iter::once(class.clone()).chain(self.classes.ancestors(class));
-            own.into_iter().any(|class| {
-                self.classes.has_form(&class, "TypedDict")
-                    || matches!(class.name(), "Enum" | "Flag")
-                    || class.bases().iter().any(|base| base.ends_with("Enum") || base.ends_with("Flag"))
-            })
-        })
+        let is_enum = |class: &Class| {
+            matches!(class.name(), "Enum" | "Flag")
+                || class.bases().iter().any(|base| base.ends_with("Enum") || base.ends_with("Flag"))
+        };
+        self.is_key()
+            || self
+                .symbol
+                .class()
+                .is_some_and(|class| is_enum(class) || self.classes.ancestors(class).iter().any(is_enum))
     }
 
     /// Whether an import binds a name.

@@ -93,6 +93,9 @@ fn text_output_names_the_next_command() {
     let undo = last.strip_prefix("to undo: lanser ").unwrap();
     assert!(shop.env.lanser(undo.split(' ')).text().contains("undid"));
     assert_eq!(shop.git(&["status", "--porcelain"]), "");
+    let refused = shop.env.lanser(["-C", ".", "rename", "py://shop.stock#total", "Stock"]);
+    let next = "to go on anyway: lanser -C . rename 'py://shop.stock#total' Stock --";
+    assert!(refused.stderr.contains(next), "{refused}");
     let listed = shop.env.lanser(["undo", "--list"]);
     assert_eq!(listed.text().lines().count(), 2, "{listed}");
     let newest = shop.env.lanser(["undo", "--list", "--limit", "1"]);
