@@ -238,10 +238,8 @@ impl RequestState {
             snapshot.links().next()?;
             let real = canonical(path);
             let leads_there = |link: &&str| {
-                let link = snapshot.root().join(link);
-                let target = canonical(&link);
-                let rest = if target == real { Some("") } else { real.strip_prefix(&target) };
-                rest.is_some_and(|rest| *path != link && *path != link.join(rest))
+                let other = name_through(&snapshot.root().join(link), &real);
+                other.is_some_and(|other| other != *path)
             };
             let links: Vec<&str> = snapshot.links().filter(leads_there).collect();
             let mut imported = links.iter().filter(|link| self.is_imported_through(link));
@@ -259,9 +257,7 @@ impl RequestState {
             snapshot.links().next()?;
             let real = canonical(path);
             let name = |link: &str| {
-                let link = snapshot.root().join(link);
-                let target = canonical(&link);
-                let other = if target == real { link } else { link.join(real.strip_prefix(&target)?) };
+                let other = name_through(&snapshot.root().join(link), &real)?;
                 let inside = other.strip_prefix(snapshot.root()).and_then(WorkspacePath::new)?;
                 (other != *path && snapshot.files().contains_key(&inside)).then_some(inside)
             };
@@ -548,4 +544,10 @@ fn not_found(selector: &PositionSpec, paths: &PathMap, near: &NotFound) -> Error
     error
         .hint("use one of these, or search with `lanser symbols --query NAME`")
         .data(ErrorData::Suggestions { selectors: near.suggestions.clone() })
+}
+
+/// The name that a file has through a symbolic link, if that leads to it or to a folder around it.
+fn name_through(link: &AbsPath, real: &AbsPath) -> Option<AbsPath> {
+    let target = canonical(link);
+    if target == *real { Some(link.clone()) } else { Some(link.join(real.strip_prefix(&target)?)) }
 }

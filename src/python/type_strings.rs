@@ -1,9 +1,11 @@
 //! Types that are written as strings: `x: "C | None"`, `cast("C", x)`, `TypeVar("T", bound="C")`. Servers do not report all uses in
 //! them.
 
+use std::collections::BTreeSet;
+
 use tree_sitter::Node;
 
-use super::outline::{Imported, Outline, Span};
+use super::outline::{Imported, Span};
 use super::scopes::Scopes;
 use super::syntax::text_of;
 use super::usage::Usage;
@@ -17,12 +19,27 @@ const BUILTINS: [&str; 6] = ["dict", "frozenset", "list", "set", "tuple", "type"
 /// How many strings are in one another at most.
 const MAX_DEPTH: usize = 4;
 
+/// How far from a name its string is looked for, in characters.
+const MAX_DISTANCE: usize = 500;
+
 /// Whether a name in a string may be a part of a type, judged by its line: around it are nothing but names, operators and brackets.
 #[must_use]
 pub fn may_be_type(text: &str, span: &Span) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || "_.,|[] '\"".contains(c);
-    let before = text[..span.start].trim_end_matches(is_part).len();
-    let after = text.len() - text[span.end..].trim_start_matches(is_part).len();
+    let is_part = |c: &char| c.is_alphanumeric() || "_.,|[] '\"".contains(*c);
+    let length = |around: &mut dyn Iterator<Item = char>| -> Option<usize> {
+        let mut length = 0;
+        for (count, c) in around.take_while(is_part).enumerate() {
+            length += c.len_utf8();
+            if count == MAX_DISTANCE {
+                return None;
+            }
+        }
+        Some(length)
+    };
+    let before = length(&mut text[..span.start].chars().rev());
+    let after = length(&mut text[span.end..].chars());
+    let Some((before, after)) = before.zip(after) else { return false };
+    let (before, after) = (span.start - before, span.end + after);
     let is_quote = |c: char| matches!(c, '"' | '\'');
     if !text[before..span.start].contains(is_quote) || !text[span.end..after].contains(is_quote) {
         return false;
@@ -33,24 +50,45 @@ pub fn may_be_type(text: &str, span: &Span) -> bool {
     !words.windows(2).any(|two| two[0].ends_with(is_name) && two[1].starts_with(is_name))
 }
 
-/// A text in which the string around an offset is code, with all offsets as they were; `None` if it is no type.
-#[must_use]
-pub fn as_code(text: &str, offset: usize) -> Option<String> {
-    let mut code = text.to_owned();
-    for _ in 0..MAX_DEPTH {
-        let content = {
+/// A text with its strings that are types as code.
+#[derive(Debug)]
+pub struct TypesAsCode {
+    /// The text; all offsets are as they were.
+    pub code: String,
+    /// The offsets of names that were in such strings.
+    pub names: BTreeSet<usize>,
+}
+
+impl TypesAsCode {
+    /// Reads the strings around the names that begin at these offsets.
+    #[must_use]
+    pub fn of(text: &str, offsets: &[usize]) -> Self {
+        let (mut code, mut names) = (text.to_owned(), BTreeSet::new());
+        for _ in 0..MAX_DEPTH {
+            let mut contents = BTreeSet::new();
             let usage = Usage::of(&code);
-            let node = usage.tree.root_node().descendant_for_byte_range(offset, offset + 1)?;
-            if !node.kind().starts_with("string") {
-                return (code != text).then_some(code);
+            for &offset in offsets {
+                let Some(node) = usage.tree.root_node().descendant_for_byte_range(offset, offset + 1) else {
+                    continue;
+                };
+                if let Some(content) = usage.type_string(node) {
+                    contents.insert((content.start, content.end));
+                    names.insert(offset);
+                } else if node.kind().starts_with("string") {
+                    // In a string that is a type, this one is none.
+                    names.remove(&offset);
+                }
             }
-            usage.type_string(node)?
-        };
-        for quote in [content.start - 1, content.end] {
-            code.replace_range(quote..=quote, " ");
+            drop(usage);
+            if contents.is_empty() {
+                return Self { code, names };
+            }
+            let quotes: BTreeSet<usize> =
+                contents.into_iter().flat_map(|(start, end)| [start - 1, end]).collect();
+            code = code.char_indices().map(|(at, c)| if quotes.contains(&at) { ' ' } else { c }).collect();
         }
+        Self { code, names: BTreeSet::new() }
     }
-    None
 }
 
 impl Usage<'_> {
@@ -148,8 +186,7 @@ impl Usage<'_> {
             _ => return None,
         };
         let name = text_of(object, self.text);
-        let imports = Outline::parse(self.text).imports.clone();
-        let mut bound = imports.into_iter().filter(|import| import.bound == name);
+        let mut bound = self.outline().imports.iter().filter(|import| import.bound == name);
         let Some(import) = bound.next().filter(|import| import.level == 0) else {
             // What the file binds itself is no builtin.
             let is_builtin = object == expression
@@ -202,11 +239,9 @@ mod tests {
             let text = format!("{IMPORTS}{text}");
             let at = text.find('§').unwrap();
             let text = text.replace('§', "");
-            let code = as_code(&text, at);
-            if let Some(code) = &code {
-                assert_eq!((code.len(), &code[at..=at]), (text.len(), &text[at..=at]), "{text}");
-            }
-            may_be_type(&text, &(at..at + 1)) && code.is_some()
+            let TypesAsCode { code, names } = TypesAsCode::of(&text, &[at]);
+            assert_eq!((code.len(), &code[at..=at]), (text.len(), &text[at..=at]), "{text}");
+            may_be_type(&text, &(at..at + 1)) && names.contains(&at)
         };
         for text in [
             "x: '§C'",
@@ -268,5 +303,7 @@ mod tests {
         ] {
             assert!(!check(text), "{text}");
         }
+        let long = format!("x = '{}§C'", "C, ".repeat(MAX_DISTANCE));
+        assert!(!check(&long));
     }
 }

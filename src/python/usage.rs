@@ -1,6 +1,7 @@
 //! How a name token is used: whether it is called, imported under another name, assigned, or passed as a value.
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use tree_sitter::{Node, Tree};
 
@@ -18,6 +19,7 @@ pub struct Usage<'t> {
     replaceable: OnceCell<Replaceable<'t>>,
     /// See [`Usage::unpacked_key`].
     pub(super) unpacked: OnceCell<UnpackingCalls>,
+    outline: OnceCell<Arc<Outline>>,
 }
 
 /// The use of a name token.
@@ -125,7 +127,12 @@ impl<'t> Usage<'t> {
     /// Parses a text, or takes its tree from the cache.
     #[must_use]
     pub fn of(text: &'t str) -> Self {
-        Self { tree: parse(text), text, replaceable: OnceCell::new(), unpacked: OnceCell::new() }
+        let (replaceable, unpacked, outline) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Self { tree: parse(text), text, replaceable, unpacked, outline }
+    }
+
+    pub(super) fn outline(&self) -> &Outline {
+        self.outline.get_or_init(|| Outline::parse(self.text))
     }
 
     pub(super) fn token(&self, offset: usize) -> Option<Node<'_>> {

@@ -564,6 +564,18 @@ class Other:
     }
 }
 
+/// The code of a file with many of them is read once.
+#[test]
+fn many_types_in_strings() {
+    let uses_of_type = "t.cast('C', 1)\n".repeat(2000);
+    let list = format!("words = '{}'\n", "C , ".repeat(20_000));
+    let project = Project::parse("//- /core.py\nclass C: ...\n")
+        .and("use.py", format!("import typing as t\nfrom core import C\n{uses_of_type}"))
+        .and("list.py", format!("from core import C\n{list}"));
+    let found = uses(&TestEnv::pyright(&project), "core.C");
+    assert_eq!((found.at().len(), found.status.as_str()), (2003, "complete"));
+}
+
 #[test]
 fn keys_of_dictionaries_that_are_written_out() {
     let project = Project::parse(

@@ -8,6 +8,7 @@ use super::super::completeness::ClaimedPlaces;
 use super::super::context::RequestContext;
 use super::family::Family;
 use super::fixtures;
+use super::quoted_types::QuotedTypes;
 use super::shadowed::{ClassBinding, Variables};
 use super::symbol::{Reach, SearchedSymbol};
 use super::{COMPUTED_BASE, Evidence, Explanation, Token, UNKNOWN_RECEIVER, files_with};
@@ -56,8 +57,6 @@ pub(super) enum ServerQuestion {
     /// What the module binds under the name, since the class around it has not bound it yet, or may not have. Not asked: ty 0.0.105
     /// leads to the binding of the class.
     InModule(ClassBinding),
-    /// What the name is in a string that is a type. Not asked: servers know no definition there.
-    TypeString,
 }
 
 /// The names whose occurrences are explained.
@@ -171,10 +170,15 @@ impl Classifier<'_, '_> {
             return ClassifiedFile { tokens, ..ClassifiedFile::default() };
         }
         // Parts of comments and strings need no parsing.
+        let may_be_type = |token: &Token| {
+            token.kind == OccurrenceKind::String
+                && self.symbol.may_be_type()
+                && may_be_type(&document.text, &token.span)
+        };
         let is_plain_text = |token: &Token| {
             token.kind == OccurrenceKind::Comment
                 || token.kind == OccurrenceKind::String
-                    && !may_be_type(&document.text, &token.span)
+                    && !may_be_type(token)
                     && !is_quoted(&document.text, &token.span)
         };
         let (plain, tokens): (Vec<Token>, Vec<Token>) = tokens.into_iter().partition(is_plain_text);
@@ -196,6 +200,12 @@ impl Classifier<'_, '_> {
             scopes: OnceCell::new(),
             import_scopes: OnceCell::new(),
             pytest: &self.pytest,
+            in_types: tokens
+                .iter()
+                .filter(|token| may_be_type(token))
+                .map(|token| token.span.start)
+                .collect(),
+            quoted_types: OnceCell::new(),
         };
         file.is_held_by_objects = matches!(self.symbol.reach, Reach::Global)
             && tokens.iter().any(|token| is_variable_of_class(self.classes, token) || is_kept_by_name(token));
@@ -240,9 +250,17 @@ struct File<'f, 'p> {
     /// Where names that imports bind are.
     import_scopes: OnceCell<Scopes>,
     pytest: &'f Mutex<fixtures::PytestFiles<'p>>,
+    /// The offsets of the names in strings that may be types.
+    in_types: Vec<usize>,
+    quoted_types: OnceCell<QuotedTypes<'f>>,
 }
 
 impl<'f> File<'f, '_> {
+    fn quoted_types(&self) -> &QuotedTypes<'f> {
+        let Self { cx, classes, symbol, document, .. } = *self;
+        self.quoted_types.get_or_init(|| QuotedTypes::new(cx, classes, symbol, document, &self.in_types))
+    }
+
     fn scopes(&self) -> &Scopes {
         self.scopes.get_or_init(|| Scopes::of(&self.document.text, self.all))
     }
@@ -253,7 +271,7 @@ impl<'f> File<'f, '_> {
         match token.kind {
             Kind::Comment => TEXT,
             Kind::String if self.symbol.may_be_type() && self.usage.is_type_string(token.span.start) => {
-                Classification::Ask(ServerQuestion::TypeString)
+                Classification::Done(self.quoted_types().explain(token))
             }
             Kind::String if is_quoted(&self.document.text, &token.span) => self.string(token),
             Kind::String => TEXT,

@@ -24,14 +24,12 @@ use crate::model::request::Scope;
 use crate::path::AbsPath;
 use crate::python::classes::{Class, ClassId, Classes, DefinitionInfo};
 use crate::python::occurrences::OccurrenceKind;
-use crate::python::outline::{Import, Imported, Outline, Span};
+use crate::python::outline::{Import, Imported, Outline};
 use crate::python::roles::parameter_at;
 use crate::python::scopes::{ScopeKind, Scopes};
-use crate::python::type_strings::as_code;
 use crate::python::usage::{TokenUse, Usage};
 use crate::tape::IoKind;
 use crate::text::Position;
-use crate::text::names::is_in_name;
 use crate::workspace::files::{Document, Files as _};
 
 /// How many tokens are explained at a time where the order of requests does not matter.
@@ -127,9 +125,7 @@ impl<'l> Explainer<'l> {
                         (self.definition(&questions, token), None)
                     }
                     // Functions of unpacked dictionaries are asked about below.
-                    ServerQuestion::Unpacked(_)
-                    | ServerQuestion::InModule(_)
-                    | ServerQuestion::TypeString => {
+                    ServerQuestion::Unpacked(_) | ServerQuestion::InModule(_) => {
                         (PendingDefinition::Cached(Listing { items: Vec::new(), skipped: 0 }), None)
                     }
                     ServerQuestion::Subscripted(subject) => {
@@ -163,7 +159,6 @@ impl<'l> Explainer<'l> {
                             }
                             explanation => explanation,
                         }),
-                        (ServerQuestion::TypeString, _) => Ok(self.type_string(token)),
                         _ => {
                             let explanation = self.explain(token, question, &answer).await?;
                             self.with_definition(token, explanation, &answer).await
@@ -465,45 +460,6 @@ impl<'l> Explainer<'l> {
         }
     }
 
-    /// A name in a string that is a type, as if its content were code.
-    fn type_string(&self, token: &Token) -> Explanation {
-        let Document { text, path, .. } = &*token.document;
-        let Some(code) = as_code(text, token.span.start) else { return Explanation::Text };
-        let is_part = |c: char| is_in_name(c) || c == '.';
-        let start = text[..token.span.start].trim_end_matches(is_part).len();
-        let chain: Vec<String> = text[start..token.span.end].split('.').map(str::to_owned).collect();
-        let Some(first) = chain.first() else { return Explanation::Text };
-        let (scopes, usage) = (Scopes::of(&code, &[first]), Usage::of(&code));
-        let mut bound = scopes.bound_by(start).unwrap_or_default();
-        let home = scopes.home(start);
-        if home == Some(ScopeKind::Class) {
-            // A field does not hide the class whose name it has: `C: "C | None" = None`.
-            let statement = usage.statement(start).unwrap_or_default();
-            let is_in_statement = |span: &Span| statement.start <= span.start && span.end <= statement.end;
-            bound.retain(|span| !usage.is_bare_annotation(span.start) && !is_in_statement(span));
-        }
-        let is_ours = |place: &(AbsPath, usize)| self.symbol.definitions.contains(place);
-        let is_local =
-            matches!(home, Some(ScopeKind::Class | ScopeKind::Function | ScopeKind::Comprehension));
-        let found = if is_local && !bound.is_empty() {
-            let imports = bound.iter().filter_map(|span| usage.import_binding(span.start));
-            let imported = imports.flat_map(|import| {
-                let Some(module) = self.module_of(path, &import) else { return Vec::new() };
-                let own = match &import.what {
-                    Imported::Name(name) => Some(name.clone()),
-                    _ => None,
-                };
-                let names: Vec<String> = own.into_iter().chain(chain[1..].iter().cloned()).collect();
-                self.classes.resolve(&module, &names)
-            });
-            let own = bound.iter().filter(|_| chain.len() == 1).map(|span| (path.clone(), span.start));
-            imported.chain(own).any(|place| is_ours(&place))
-        } else {
-            self.classes.resolve(path, &chain).iter().any(is_ours)
-        };
-        if found { Explanation::Reference(Evidence::rule(UseProvenance::Scope)) } else { Explanation::Text }
-    }
-
     /// A name that an import binds which the server cannot resolve, or that is in code that it does not check.
     fn imported(&self, token: &Token) -> Explanation {
         let document = &token.document;
@@ -520,7 +476,7 @@ impl<'l> Explainer<'l> {
                 LocalBinding::Variable => return Explanation::Other,
                 LocalBinding::Imports(imports) => {
                     let resolve =
-                        |import: &Import| resolve_import(self.cx, self.classes, &document.path, import);
+                        |import: &Import| resolve_import(self.cx, self.classes, &document.path, import, &[]);
                     let found: Vec<_> = imports.iter().map(resolve).collect();
                     if found.iter().flatten().any(|place| self.symbol.definitions.contains(place)) {
                         return Explanation::Reference(Evidence::rule(UseProvenance::Scope));

@@ -20,6 +20,7 @@ mod family;
 pub(super) mod fixtures;
 mod mocks;
 mod overlays;
+mod quoted_types;
 mod receivers;
 mod shadowed;
 mod symbol;
@@ -342,10 +343,7 @@ fn not_searched(
     }
     // Not in the standard library or an installed package, whose own uses are not asked for.
     let is_elsewhere = |(path, _): &(AbsPath, usize)| {
-        let is_stub_of_server = path.as_str().is_empty();
-        !is_stub_of_server
-            && !cx.state.is_in_workspace(path)
-            && cx.state.inputs.roots.name_of_any(path).is_none()
+        !cx.state.is_in_workspace(path) && cx.state.inputs.roots.name_of_any(path).is_none()
     };
     if symbol.definitions.iter().any(is_elsewhere) {
         return Some("its file is outside of the workspace, and the files around it were not searched");

@@ -183,22 +183,28 @@ impl Variables<'_, '_> {
         if !matches!(import.what, Imported::Name(_)) {
             return import.what != Imported::Star;
         }
-        let found = resolve_import(self.cx, self.classes, self.path, import);
+        let found = resolve_import(self.cx, self.classes, self.path, import, &[]);
         !found.is_empty() && !found.iter().any(|place| self.accepted.contains(place))
     }
 }
 
-/// What `from module import name` in a file binds; empty if that is not known.
+/// What an import in a file binds, or what a dotted name leads to that begins with it and goes on with `rest`; empty if that is not known,
+/// and for a module.
 pub(super) fn resolve_import(
     cx: &RequestContext<'_>,
     classes: &Classes<'_>,
     path: &AbsPath,
     import: &Import,
+    rest: &[String],
 ) -> Vec<(AbsPath, usize)> {
-    let Imported::Name(name) = &import.what else { return Vec::new() };
+    let own = if let Imported::Name(name) = &import.what { Some(name.clone()) } else { None };
+    let names: Vec<String> = own.into_iter().chain(rest.iter().cloned()).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
     let module = cx.state.inputs.roots.imported(&cx.state.files, import, path);
     let file = module.and_then(|module| module.file().cloned());
-    file.map_or_else(Vec::new, |file| classes.resolve(&file, std::slice::from_ref(name)))
+    file.map_or_else(Vec::new, |file| classes.resolve(&file, &names))
 }
 
 #[cfg(test)]

@@ -120,7 +120,7 @@ impl<'s> StringSearch<'s> {
         strings.into_iter().filter_map(|span| reason(&span).map(|why| (span, why))).collect()
     }
 
-    /// Whether a string may be a key of a dictionary whose type the server does not know: `{"key": …}`, `"key" in x`.
+    /// Whether a string may be a key of a dictionary whose type the server does not know: `{"key": …}`.
     fn may_be_key(&self, document: &Document, span: &Span) -> bool {
         let is_other = self.explained.other_strings.contains(&(document.path.clone(), span.start));
         !is_other && Usage::of(&document.text).string(span) == Some(StringUse::Other)

@@ -27,7 +27,7 @@ use crate::workspace::files::read_text;
 /// How often a request is repeated because a file was saved meanwhile.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// How many unresolved places a message names.
+/// How many places a message names.
 const MAX_PLACES: usize = 5;
 
 /// The notification about an answer that may not be complete. Clients ignore notifications that begin with `$/` and that they do
@@ -463,9 +463,7 @@ impl RequestHandler<'_> {
             let stopping = edits.into_iter().flat_map(|edits| &edits.safety).filter(|check| check.stops());
             let places: Vec<&str> = stopping.flat_map(|check| &check.places).map(String::as_str).collect();
             if !places.is_empty() {
-                let more = if places.len() > MAX_PLACES { ", …" } else { "" };
-                let first = places.iter().take(MAX_PLACES).copied().collect::<Vec<_>>().join(", ");
-                error.message = format!("{}\nat: {first}{more}", error.message);
+                error.message = format!("{}\nat: {}", error.message, first_places(&places, places.len()));
             }
             return Err(error);
         }
@@ -581,16 +579,23 @@ struct ActionData {
     title: String,
 }
 
+/// The first places, and how many others there are of `count`.
+fn first_places(places: &[&str], count: usize) -> String {
+    let first = &places[..places.len().min(MAX_PLACES)];
+    match count.saturating_sub(first.len()) {
+        0 => first.join(", "),
+        more => format!("{}, and {more} more", first.join(", ")),
+    }
+}
+
 /// Says what is missing from an answer.
 fn incomplete(completeness: &Completeness, found: usize) -> String {
     let unresolved = &completeness.unresolved;
     let mut message = format!("{} found", plural(found, "place"));
     if unresolved.count > 0 {
-        let places: Vec<&str> =
-            unresolved.items.iter().take(MAX_PLACES).map(|item| item.at.as_str()).collect();
-        let more = usize::try_from(unresolved.count).unwrap_or(usize::MAX).saturating_sub(places.len());
-        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        message = format!("{message}; these may be others: {}{more}", places.join(", "));
+        let places: Vec<&str> = unresolved.items.iter().map(|item| item.at.as_str()).collect();
+        message =
+            format!("{message}; these may be others: {}", first_places(&places, unresolved.count as usize));
     }
     match &completeness.reason {
         Some(reason) => format!("{message} (not complete: {reason})"),
