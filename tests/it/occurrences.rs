@@ -1694,3 +1694,78 @@ if sys.platform == 'win32':
         assert!(found.contains(&place), "{bundle}");
     }
 }
+
+/// What an object has in place of its class's method, what it keeps under the name of a local function, and what only a stub declares.
+#[test]
+fn objects_that_are_not_what_their_class_says_leave_uses_unresolved() {
+    let project = Project::parse(
+        "\
+//- /kept.py
+class Keeper:
+    def __init__(self, handler=None):
+        self.handler = handler
+    def run(self):
+        return self.handler(1)
+def use():
+    def handler(e):
+        return e
+    return Keeper(handler).run()
+//- /inline.py
+class Inline:
+    def process(self) -> str:
+        return 'a'
+    def run(self) -> str:
+        return self.process()
+//- /plugin.py
+import types
+from inline import Inline
+def process(self):
+    return 'b'
+def plug(inline: Inline) -> None:
+    inline.process = types.MethodType(process, inline)
+//- /lib.py
+class Base:
+    def clear(self):
+        pass
+def cached(f):
+    return type('Made', (Base,), {'__call__': f})()
+//- /lib.pyi
+class _Wrapper:
+    def clear(self) -> None: ...
+    def __call__(self) -> int: ...
+def cached(f: object) -> _Wrapper: ...
+//- /caches.py
+from lib import cached
+@cached
+def f() -> int:
+    return 1
+f.clear()
+",
+    );
+    for env in [TestEnv::pyright_session(&project), TestEnv::ty(&project)] {
+        for (symbol, place, reason) in [
+            ("kept.py:7:9", "kept.py@L5:C21", "it is a variable that may hold it"),
+            (
+                "py://plugin#process",
+                "inline.py@L5:C21",
+                "an assignment to an object's attribute may have replaced it",
+            ),
+            (
+                "py://lib#Base.clear",
+                "caches.py@L5:C3",
+                "its class is only declared in a stub: at run time it is another one",
+            ),
+        ] {
+            let bundle = env.lanser(["refs", symbol, "--json"]).answer();
+            let items = bundle["facts"]["completeness"]["unresolved"]["items"].as_array().unwrap();
+            let found: Vec<_> = items.iter().map(|one| (&one["at"], &one["reason"])).collect();
+            assert_eq!(found, [(&json!(place), &json!(reason))], "{bundle}");
+        }
+        // The method keeps its name, as the object's attribute does.
+        env.lanser(["rename", "py://plugin#process", "doubled", "--apply", "--json"]).answer();
+        let text = std::fs::read_to_string(env.file("inline.py")).unwrap();
+        assert!(text.contains("self.process()"), "{text}");
+        let text = std::fs::read_to_string(env.file("plugin.py")).unwrap();
+        assert!(text.contains("inline.process = types.MethodType(doubled, inline)"), "{text}");
+    }
+}

@@ -136,8 +136,8 @@ pub(super) fn classify(
     let may_be_anywhere = files.iter().any(|file| file.is_held_by_objects);
     let is_needed = !may_be_anywhere && files.iter().any(|file| file.tokens.iter().any(is_deferred));
     let held = match is_needed {
-        true => HeldModules::of(cx, symbol),
-        false => HeldModules { may_be_anywhere, names: BTreeSet::new() },
+        true if matches!(symbol.reach, Reach::Global) => HeldModules::of(cx, symbol),
+        _ => HeldModules { may_be_anywhere, names: BTreeSet::new() },
     };
     let mut classified = Classified::default();
     for (document, file) in documents.iter().zip(&files) {
@@ -207,8 +207,11 @@ impl Classifier<'_, '_> {
                 .collect(),
             quoted_types: OnceCell::new(),
         };
-        file.is_held_by_objects = matches!(self.symbol.reach, Reach::Global)
-            && tokens.iter().any(|token| is_variable_of_class(self.classes, token) || is_kept_by_name(token));
+        file.is_held_by_objects = (matches!(self.symbol.reach, Reach::Global) || self.symbol.is_local_value)
+            && (self.symbol.replaces_methods
+                || tokens
+                    .iter()
+                    .any(|token| is_variable_of_class(self.classes, token) || is_kept_by_name(token)));
         for token in tokens {
             let classification = reader.step(&token);
             if token.kind == OccurrenceKind::Attribute && matches!(classification, Classification::Ask(_)) {
@@ -320,6 +323,9 @@ impl<'f> File<'f, '_> {
             }
             OccurrenceKind::Identifier | OccurrenceKind::Attribute if token.text() != self.symbol.name => {
                 self.of_global(token)
+            }
+            OccurrenceKind::Attribute if self.symbol.is_local_value && self.is_called(token) => {
+                Classification::AskIfHeld(None)
             }
             // A parameter or variable of that name may hold it.
             OccurrenceKind::Identifier

@@ -30,6 +30,7 @@ use crate::python::scopes::{ScopeKind, Scopes};
 use crate::python::usage::{TokenUse, Usage};
 use crate::tape::IoKind;
 use crate::text::Position;
+use crate::text::names::whole_names;
 use crate::workspace::files::{Document, Files as _};
 
 /// How many tokens are explained at a time where the order of requests does not matter.
@@ -66,6 +67,8 @@ pub(super) enum DefinitionMatch {
     Interface(String),
     /// A class may inherit from both, because a base of it is computed.
     Computed,
+    /// The class is declared in a stub, and the source has none of its name.
+    StubOnly,
     Variable,
     Other,
 }
@@ -294,6 +297,9 @@ impl<'l> Explainer<'l> {
         if matches.iter().any(|one| matches!(one, DefinitionMatch::Computed)) {
             return Explanation::Unresolved(MAY_BE_SIBLING.to_owned());
         }
+        if matches.iter().any(|one| matches!(one, DefinitionMatch::StubOnly)) {
+            return Explanation::Unresolved(STUB_ONLY.to_owned());
+        }
         // A stub may say that a name is imported from elsewhere than its source does.
         if self.symbol.is_in_stubs
             && matches!(self.symbol.reach, Reach::Global)
@@ -304,6 +310,9 @@ impl<'l> Explainer<'l> {
         let is_variable = matches.iter().any(|one| matches!(one, DefinitionMatch::Variable));
         if is_variable && self.may_be_held(token) {
             return Explanation::Unresolved(HELD.to_owned());
+        }
+        if self.symbol.replaces_methods && token.kind == OccurrenceKind::Attribute && self.is_called(token) {
+            return Explanation::Unresolved(REPLACED.to_owned());
         }
         if matches!(self.symbol.reach, Reach::Member { .. })
             && token.receiver().is_some_and(|receiver| receiver.is_replaceable)
@@ -392,9 +401,24 @@ impl<'l> Explainer<'l> {
                 }
             }
         }
+        if self.is_only_in_stub(defined) {
+            return DefinitionMatch::StubOnly;
+        }
         let is_declared =
             defined.kind.is_function() || defined.kind == crate::python::outline::DefinitionKind::Class;
         if is_declared { DefinitionMatch::Other } else { DefinitionMatch::Variable }
+    }
+
+    /// Whether a member's class is one that a stub of the workspace made up: its source has no class of that name.
+    fn is_only_in_stub(&self, defined: &DefinitionInfo) -> bool {
+        let Some(class) = defined.class.as_ref().filter(|_| matches!(self.symbol.reach, Reach::Member { .. })) else {
+            return false;
+        };
+        let path = &class.document().path;
+        path.as_str().ends_with(".pyi")
+            && self.cx.state.is_in_workspace(path)
+            && self.classes.stub_or_source(path).is_some()
+            && self.classes.twin_of(class).is_none()
     }
 
     /// Whether a class of the workspace may have a subclass in common with the symbol's, because a base of that is computed.
@@ -570,12 +594,46 @@ pub(super) fn is_passed<'p>(
     })
 }
 
+/// Whether what the places use is made the attribute of an object under a name, perhaps inside something else, so that the object has it
+/// in place of the method of its class: `x.name = MethodType(f, x)`.
+pub(super) fn replaces_methods<'p>(
+    cx: &RequestContext<'_>,
+    places: impl IntoIterator<Item = &'p LspLocation>,
+    name: &str,
+) -> bool {
+    let places: Vec<&LspLocation> = places.into_iter().collect();
+    places.chunk_by(|a, b| a.path == b.path).any(|file| {
+        if !cx.state.is_in_workspace(&file[0].path) {
+            return false;
+        }
+        let Ok(document) = cx.state.files.read(&file[0].path) else { return false };
+        // Most files are not parsed for this.
+        let is_target = |span: std::ops::Range<usize>| {
+            document.text[..span.start].ends_with('.')
+                && document.text[span.end..].trim_start().strip_prefix('=').is_some_and(|rest| !rest.starts_with('='))
+        };
+        whole_names(&document.text, name).any(is_target) && {
+            let usage = Usage::of(&document.text);
+            let is_kept = |offset| {
+                usage.of_token(offset) == TokenUse::Passed && usage.is_kept_in_attribute(offset, name)
+            };
+            file.iter().filter_map(|place| offset_of(cx, place)).any(|(_, offset)| is_kept(offset))
+        }
+    })
+}
+
 fn not_looked_at() -> Explanation {
     Explanation::Unresolved(NOT_CHECKED.to_owned())
 }
 
 /// Why the call of a variable is unresolved.
 pub(super) const HELD: &str = "it is a variable that may hold it";
+
+/// Why the call of a method is unresolved.
+pub(super) const REPLACED: &str = "an assignment to an object's attribute may have replaced it";
+
+/// Why a member is unresolved that only a stub knows.
+const STUB_ONLY: &str = "its class is only declared in a stub: at run time it is another one";
 
 /// How a function binds a name.
 enum LocalBinding {

@@ -147,9 +147,10 @@ pub(super) struct UnresolvedToken {
 }
 
 impl UnresolvedToken {
-    /// Whether it is the name of a variable that may hold the symbol: a rename of the symbol leaves that.
+    /// Whether it is the name of a variable, or of a method, in whose place the symbol may be: a rename of the symbol leaves that.
     pub(super) fn is_variable(&self) -> bool {
         self.token.kind == OccurrenceKind::Identifier && self.reason == explainer::HELD
+            || self.reason == explainer::REPLACED
     }
 }
 
@@ -239,6 +240,8 @@ pub(super) async fn explain(
     symbol.is_local_value = matches!(symbol.reach, symbol::Reach::Local)
         && symbol.is_callable
         && explainer::is_passed(cx, closure.references.keys());
+    symbol.replaces_methods =
+        symbol.is_callable && explainer::replaces_methods(cx, closure.references.keys(), &symbol.name);
     let family = Family::of(cx, &classes, &symbol);
     let Closure { references, refuted, declarations, names, members, skipped, cut, is_late, .. } = closure;
     let is_by_name = matches!(symbol.reach, symbol::Reach::Global | symbol::Reach::Local);

@@ -41,6 +41,9 @@ pub(super) struct SearchedSymbol {
     /// Whether variables may hold it: a function or a class of a function that is used as a value there. For others it is worked out
     /// when it is asked for.
     pub(super) is_local_value: bool,
+    /// Whether it is made an attribute of its name of some object, in place of the method of that name that the object's class may have.
+    /// Worked out when the references of the server are known.
+    pub(super) replaces_methods: bool,
     /// Whether it is a function.
     pub(super) is_function: bool,
     /// Whether it is a property, of which an object shows only the value.
@@ -93,6 +96,7 @@ impl SearchedSymbol {
             definitions,
             is_callable: false,
             is_local_value: false,
+            replaces_methods: false,
             is_function: false,
             is_property: false,
             is_fixture: false,
