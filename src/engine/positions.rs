@@ -33,6 +33,9 @@ pub(super) fn no_result(cx: &RequestContext<'_>, target: &RequestTarget) -> Fail
         (Some(name), cmd) if searches_definition(cmd) && is_attribute(target, name) => format!(
             "the type of the receiver is unknown or has no `{name}`; annotate the receiver, or search with `lanser symbols --query {name}`"
         ),
+        (Some(name), Command::Calls) if !is_attribute(target, name) => {
+            "calls are those of functions and classes; `lanser refs` lists the uses of any name".to_owned()
+        }
         (Some(_), _) => {
             "the server does not know this name; `lanser diag PATH` shows unresolved imports".to_owned()
         }

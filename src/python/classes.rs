@@ -323,6 +323,27 @@ impl<'f> Classes<'f> {
         order.into_iter().skip(1).map(|(source, index)| Class { source, index }).collect()
     }
 
+    /// The getter and setter that an assignment to the attribute of an object (`self.name = x` in a method of the class) calls: those of the
+    /// nearest class above, unless a class has the name otherwise before.
+    #[must_use]
+    pub fn property_set_by(&self, class: &Class, name: &str) -> Vec<(AbsPath, usize)> {
+        for class in std::iter::once(class.clone()).chain(self.ancestors(class)) {
+            let members = class.source.outline.children(Some(class.index));
+            let own: Vec<_> = members
+                .map(|(_, member)| member)
+                .filter(|member| member.name == name && member.kind != DefinitionKind::Attribute)
+                .collect();
+            if own.iter().any(|member| member.kind == DefinitionKind::Property) {
+                let path = &class.source.document.path;
+                return own.iter().map(|member| (path.clone(), member.name_span.start)).collect();
+            }
+            if !own.is_empty() {
+                break;
+            }
+        }
+        Vec::new()
+    }
+
     /// Whether a class is, or inherits from, another class.
     #[must_use]
     pub fn inherits(&self, class: &Class, from: &ClassId) -> bool {

@@ -14,6 +14,27 @@ pub fn is_dunder(name: &str) -> bool {
     name.len() > 4 && name.starts_with("__") && name.ends_with("__")
 }
 
+/// Whether a name is private, so that Python mangles it with the class's name: `__x` in `class C` is `_C__x`.
+#[must_use]
+pub fn is_private(name: &str) -> bool {
+    name.starts_with("__") && !name.ends_with("__")
+}
+
+/// Whether a name is another one as Python mangles it in some class: `_C__x` for `__x`.
+#[must_use]
+pub fn is_mangled_form(name: &str, of: &str) -> bool {
+    is_private(of) && name != of && name.starts_with('_') && !name.starts_with("__") && name.ends_with(of)
+}
+
+/// The mangled form of `name` in a class, or `name` itself outside of classes.
+#[must_use]
+pub fn mangled(name: &str, class: Option<&str>) -> String {
+    match class.map(|class| class.trim_start_matches('_')).filter(|class| !class.is_empty()) {
+        Some(class) if is_private(name) => format!("_{class}{name}"),
+        _ => name.to_owned(),
+    }
+}
+
 /// The names in a text, and its numbers.
 pub fn names_of(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !is_in_name(c)).filter(|name| !name.is_empty())
@@ -34,5 +55,23 @@ mod tests {
     fn names_are_whole() {
         assert_eq!(names_of("a.b_c, é1+(2)").collect::<Vec<_>>(), ["a", "b_c", "é1", "2"]);
         assert_eq!(whole_names("ab a _a aé a", "a").collect::<Vec<_>>(), [3..4, 12..13]);
+    }
+
+    #[test]
+    fn dunder_and_private_names() {
+        for (name, dunder, private) in [
+            ("__len__", true, false),
+            ("__x", false, true),
+            ("__x_", false, true),
+            ("_x", false, false),
+            ("____", false, false),
+            ("x__", false, false),
+        ] {
+            assert_eq!((is_dunder(name), is_private(name)), (dunder, private), "{name}");
+        }
+        assert_eq!(mangled("__x", Some("_C")), "_C__x");
+        assert_eq!(mangled("__x", Some("__")), "__x");
+        assert_eq!(mangled("__x", None), "__x");
+        assert_eq!(mangled("_x", Some("C")), "_x");
     }
 }

@@ -1769,3 +1769,52 @@ f.clear()
         assert!(text.contains("inline.process = types.MethodType(doubled, inline)"), "{text}");
     }
 }
+
+/// A method of a subclass that assigns to a property calls its setter; ty takes the assignment for a definition of all objects of the
+/// subclass. A private member has another name outside of its class.
+#[test]
+fn assigned_properties_and_mangled_names_are_uses_of_the_member() {
+    let project = Project::parse(
+        "\
+//- /base.py
+class Base:
+    @property
+    def size(self) -> int:
+        return 1
+    @size.setter
+    def size(self, value: int) -> None:
+        print('set')
+    def __secret(self):
+        return 1
+//- /sub.py
+from base import Base
+class Sub(Base):
+    def fit(self) -> None:
+        self.size = 3
+class Own(Base):
+    size = 5
+    def fit(self) -> None:
+        self.size = 3
+def use(s: Sub, b: Base, o: Own) -> None:
+    s.size = 4
+    print(b.size, o.size, s._Base__secret(), o._Own__secret())
+",
+    );
+    // Pyright takes what a class has in place of a declared property for that property.
+    for (env, of_own) in [
+        (TestEnv::pyright_session(&project), &["sub.py:8:14", "sub.py:11:21"][..]),
+        (TestEnv::ty(&project), &[]),
+    ] {
+        for symbol in ["base.py:3:9", "base.py:6:9", "sub.py:4:14", "sub.py:10:7"] {
+            let found = uses(&env, symbol);
+            let places = found.references.iter().map(|(place, _)| place.as_str());
+            let places: Vec<&str> = places.filter(|place| !of_own.contains(place)).collect();
+            let expected =
+                ["base.py:3:9", "base.py:5:6", "base.py:6:9", "sub.py:4:14", "sub.py:10:7", "sub.py:11:13"];
+            assert_eq!(places, expected, "{symbol}: {}", found.bundle);
+            assert_eq!(found.status, "complete", "{symbol}: {}", found.bundle);
+        }
+        let found = uses(&env, "py://base#Base.__secret");
+        assert_eq!(found.unresolved, ["sub.py:11:29"], "{}", found.bundle);
+    }
+}

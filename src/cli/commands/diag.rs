@@ -8,7 +8,7 @@ use crate::engine::validate_request;
 use crate::model::analyzer::AnalyzerKind;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request, Severity};
-use crate::path::{AbsPath, WorkspacePath};
+use crate::path::{AbsPath, WorkspacePath, decode_percent};
 use crate::selector::parse;
 use crate::text::ColumnUnit;
 use crate::workspace::files::canonical;
@@ -117,7 +117,7 @@ pub(super) fn is_selector(target: &str) -> bool {
 }
 
 /// The paths relative to the workspace, sorted and without duplicates. A path is resolved in the current folder first, as
-/// shells complete it, then in the workspace. The workspace itself gives the empty list.
+/// shells complete it, then in the workspace; then as answers print it. The workspace itself gives the empty list.
 ///
 /// # Errors
 /// If a path does not exist or is outside of the workspace.
@@ -128,7 +128,12 @@ pub(crate) fn workspace_paths(
 ) -> Result<Vec<WorkspacePath>, ErrorBody> {
     let mut paths = Vec::new();
     for target in targets {
-        let places = [context.env.absolute(target), settings.root.join(target)];
+        // Answers print paths with percent signs.
+        let printed = decode_percent(target).filter(|decoded| decoded != target);
+        let places: Vec<_> = std::iter::once(target)
+            .chain(&printed)
+            .flat_map(|path| [context.env.absolute(path), settings.root.join(path)])
+            .collect();
         let found = places.iter().find(|place| place.as_path().exists()).ok_or_else(|| {
             ErrorBody::new(ErrorSymbol::NotFound, format!("no such file or folder: {target:?}"))
                 .hint("paths are relative to the workspace or to the current folder")

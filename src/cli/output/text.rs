@@ -101,9 +101,18 @@ const fn is_empty(facts: &Facts) -> bool {
 
 fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut Budget) {
     let links = Links::of(bundle);
-    let lists = [&facts.definitions, &facts.declarations, &facts.type_definitions, &facts.implementations];
+    let lists = [&facts.definitions, &facts.declarations, &facts.type_definitions];
     for locations in lists.into_iter().flatten() {
         list(printer, bundle, locations, budget, |item| Some(lists::definition(links, item)), "");
+    }
+    // The completeness of a list of which the length says how much was found.
+    let verdict_on = |count: usize, what: &str| {
+        let verdict = facts.completeness.as_ref();
+        verdict.map_or_else(String::new, |verdict| completeness(verdict, [plural(count, what)]))
+    };
+    if let Some(found) = &facts.implementations {
+        let summary = verdict_on(found.len(), "implementation");
+        list(printer, bundle, found, budget, |item| Some(lists::definition(links, item)), &summary);
     }
     if let Some(references) = &facts.references {
         let summary = facts.completeness.as_ref().map_or_else(String::new, |verdict| {
@@ -151,9 +160,7 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
         );
     }
     if let Some(found) = &facts.types {
-        let verdict = facts.completeness.as_ref();
-        let summary =
-            verdict.map_or_else(String::new, |verdict| completeness(verdict, [plural(found.len(), "class")]));
+        let summary = verdict_on(found.len(), "class");
         list(printer, bundle, found, budget, |item| Some(type_edge(links, item)), &summary);
     }
     if let Some(found) = &facts.diagnostics {

@@ -23,11 +23,15 @@ use crate::python::scopes::{ScopeKind, Scopes};
 use crate::python::type_strings::may_be_type;
 use crate::python::unpacked::Unpacking;
 use crate::python::usage::{BY_KEY, KeywordUse, StringUse, TokenUse, Usage};
+use crate::text::names::is_mangled_form;
 use crate::workspace::files::{Document, Files as _};
 use crate::workspace::parallel::parallel_map;
 
 /// Why the key of a dictionary is unresolved.
 pub(super) const UNPACKED: &str = "the key of a dictionary that is unpacked into arguments";
+
+/// Why the name of a private member with the name of its class is unresolved.
+const MANGLED: &str = "it is written in its mangled form";
 
 /// Functions that look a member up by a string.
 const BY_STRING: [&str; 3] = ["getattr", "attrgetter", "methodcaller"];
@@ -345,6 +349,9 @@ impl<'f> File<'f, '_> {
             return Classification::Done(explanation);
         }
         match token.kind {
+            OccurrenceKind::Attribute if is_mangled_form(token.text(), &self.symbol.name) => {
+                Classification::Done(Explanation::Unresolved(MANGLED.to_owned()))
+            }
             OccurrenceKind::Attribute if self.is_of_foreign_module(at) => OTHER,
             OccurrenceKind::Attribute => Classification::Ask(ServerQuestion::Token),
             OccurrenceKind::Keyword if is_field => Classification::Ask(ServerQuestion::Token),

@@ -14,11 +14,12 @@ use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
 use crate::python::outline::{DefinitionKind, Imported, Outline, Span};
-use crate::python::roles::object_of;
+use crate::python::roles::{enclosing_class, object_of};
 use crate::python::scopes::Scopes;
 use crate::python::usage::{TokenUse, Usage};
 use crate::tape::IoKind;
 use crate::text::Range;
+use crate::text::names::{is_private, mangled};
 use crate::workspace::files::{Document, Files as _};
 
 /// The most aliases that are followed.
@@ -123,13 +124,32 @@ impl<'c> Closure<'c> {
             self.searched.with_name().any(|document| document.path.as_str().ends_with(".pyi"));
         self.twins(&mut symbol).await?;
         symbol.describe(self.cx, self.classes);
-        if matches!(symbol.reach, Reach::Global) {
-            self.keep_to_scopes(&symbol);
+        match symbol.reach {
+            Reach::Global => self.keep_to_scopes(&symbol),
+            Reach::Member { .. } => self.mangled(&symbol)?,
+            _ => {}
         }
         if !matches!(symbol.reach, Reach::Parameter) {
             self.aliases(&symbol).await?;
         }
         Ok(symbol)
+    }
+
+    /// Adds the name that a private member has outside of its class: `_C__x` for `__x`, which the servers do not know.
+    fn mangled(&mut self, symbol: &SearchedSymbol) -> Result<(), Failure> {
+        if !is_private(&symbol.name) {
+            return Ok(());
+        }
+        for (path, offset) in &symbol.definitions {
+            let Ok(document) = self.cx.state.files.read(path) else { continue };
+            let name = mangled(&symbol.name, enclosing_class(&document.text, *offset).as_deref());
+            if name != symbol.name {
+                completeness::also_open_files_with_name(self.cx, self.searched, &name)?;
+                self.members.insert(name.clone());
+                self.names.entry(name).or_default();
+            }
+        }
+        Ok(())
     }
 
     /// Adds what the server claims at another place of the same symbol.
@@ -195,7 +215,8 @@ impl<'c> Closure<'c> {
     }
 
     /// A source and its stub are one symbol: each definition has its counterpart in the other file of its module, and a stub
-    /// may declare what its source imports.
+    /// may declare what its source imports. So are a property and what methods of subclasses assign to it: the servers take
+    /// `self.name = x` for a definition of the subclass, ty 0.0.105 also for the one that all its objects have.
     async fn twins(&mut self, symbol: &mut SearchedSymbol) -> Result<(), Failure> {
         let mut queue: Vec<(AbsPath, usize)> = symbol.definitions.iter().cloned().collect();
         // A server may lead from a stub to the source, and claim only the uses of what it was asked about.
@@ -213,7 +234,9 @@ impl<'c> Closure<'c> {
                 }
                 let place = self.place(&twin.0, twin.1, symbol.name.len());
                 if place.is_none_or(|place| !self.references.contains_key(&place)) {
-                    self.claim(&twin.0, twin.1, &Evidence::rule(UseProvenance::Stub)).await?;
+                    let is_stub = [&path, &twin.0].iter().any(|path| path.as_str().ends_with(".pyi"));
+                    let rule = if is_stub { UseProvenance::Stub } else { UseProvenance::Definition };
+                    self.claim(&twin.0, twin.1, &Evidence::rule(rule)).await?;
                 }
                 queue.push(twin);
             }
@@ -221,7 +244,26 @@ impl<'c> Closure<'c> {
         Ok(())
     }
 
-    /// The counterparts of a definition in stubs and sources of the workspace.
+    /// Where methods of a file assign to a property through `self`.
+    fn assigned_through(
+        &self,
+        property: (&AbsPath, usize),
+        file: &AbsPath,
+        name: &str,
+    ) -> Vec<(AbsPath, usize)> {
+        let is_it = |place: &(AbsPath, usize)| (&place.0, place.1) == property;
+        let assigned = self.classes.definitions_named(file, name).into_iter().filter(|(_, at)| {
+            let defined = self.classes.defined_at(file, *at);
+            defined.filter(|defined| defined.kind == DefinitionKind::Attribute).is_some_and(|defined| {
+                defined
+                    .class
+                    .is_some_and(|class| self.classes.property_set_by(&class, name).iter().any(is_it))
+            })
+        });
+        assigned.map(|(_, at)| (file.clone(), at)).collect()
+    }
+
+    /// The counterparts of a definition: in stubs and sources of the workspace, and of a property.
     fn twins_of(&self, path: &AbsPath, offset: usize, name: &str) -> BTreeSet<(AbsPath, usize)> {
         let mut found = BTreeSet::new();
         let Some(defined) = self.classes.defined_at(path, offset) else { return found };
@@ -232,6 +274,16 @@ impl<'c> Closure<'c> {
             if path.as_str().ends_with(".pyi") {
                 found.extend(self.classes.resolve(&twin, chain));
             }
+        }
+        match (defined.kind, &defined.class) {
+            (DefinitionKind::Attribute, Some(class)) => {
+                found.extend(self.classes.property_set_by(class, name))
+            }
+            (DefinitionKind::Property, Some(_)) => {
+                let of_file = |file: &Arc<Document>| self.assigned_through((path, offset), &file.path, name);
+                found.extend(self.searched.with_name().flat_map(of_file));
+            }
+            _ => {}
         }
         // What a stub declares and its source imports from here.
         let stubs = self.searched.with_name().filter(|document| document.path.as_str().ends_with(".pyi"));

@@ -411,7 +411,9 @@ impl<'l> Explainer<'l> {
 
     /// Whether a member's class is one that a stub of the workspace made up: its source has no class of that name.
     fn is_only_in_stub(&self, defined: &DefinitionInfo) -> bool {
-        let Some(class) = defined.class.as_ref().filter(|_| matches!(self.symbol.reach, Reach::Member { .. })) else {
+        let Some(class) =
+            defined.class.as_ref().filter(|_| matches!(self.symbol.reach, Reach::Member { .. }))
+        else {
             return false;
         };
         let path = &class.document().path;
@@ -610,7 +612,10 @@ pub(super) fn replaces_methods<'p>(
         // Most files are not parsed for this.
         let is_target = |span: std::ops::Range<usize>| {
             document.text[..span.start].ends_with('.')
-                && document.text[span.end..].trim_start().strip_prefix('=').is_some_and(|rest| !rest.starts_with('='))
+                && document.text[span.end..]
+                    .trim_start()
+                    .strip_prefix('=')
+                    .is_some_and(|rest| !rest.starts_with('='))
         };
         whole_names(&document.text, name).any(is_target) && {
             let usage = Usage::of(&document.text);

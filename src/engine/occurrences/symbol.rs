@@ -124,9 +124,13 @@ impl SearchedSymbol {
     pub(super) fn describe(&mut self, cx: &RequestContext<'_>, classes: &Classes<'_>) {
         let roots = &cx.state.inputs.roots;
         self.modules = self.definitions.iter().filter_map(|(path, _)| roots.name_of_any(path)).collect();
-        // Prefer a source to a stub, and the workspace to a library.
+        // Prefer a source to a stub, the workspace to a library, and a property to what is assigned to it.
         let mut sites: Vec<_> = self.definitions.iter().cloned().collect();
-        sites.sort_by_key(|(path, _)| (!cx.state.is_in_workspace(path), path.as_str().ends_with(".pyi")));
+        sites.sort_by_cached_key(|(path, offset)| {
+            let defined = classes.defined_at(path, *offset);
+            let is_assigned = defined.is_some_and(|defined| defined.kind == DefinitionKind::Attribute);
+            (!cx.state.is_in_workspace(path), path.as_str().ends_with(".pyi"), is_assigned)
+        });
         for (path, offset) in &sites {
             let defined = classes.defined_at(path, *offset);
             if let Some(defined) = &defined {

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::checks::Checks;
 use super::family::DefinitionSite;
-use super::names::{is_private, mangled};
 use crate::edit::text::Splice;
 use crate::engine::context::RequestContext;
 use crate::model::edits::CheckName;
@@ -15,6 +14,7 @@ use crate::python::occurrences::{OccurrenceKind, occurrences};
 use crate::python::outline::{DefinitionKind, Outline};
 use crate::python::roles::enclosing_class;
 use crate::python::scopes::{CollisionKind, Scopes, sibling_keywords};
+use crate::text::names::{is_private, mangled};
 use crate::workspace::files::{Document, FileKind, Files as _};
 
 /// How often to look for further derived classes.

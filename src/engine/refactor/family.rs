@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::collision::{around, class_of};
-use super::names::is_private;
 use crate::engine::context::RequestContext;
 use crate::path::AbsPath;
 use crate::python::hierarchy::Hierarchy;
 use crate::python::outline::Outline;
 use crate::python::roles::{keywords_of, parameter_at};
-use crate::text::names::is_dunder;
+use crate::text::names::{is_dunder, is_private};
 use crate::workspace::files::Document;
 
 /// Methods that are called through the name of their class, so that their parameters are not those of a base.

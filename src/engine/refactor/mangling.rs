@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::collision::Renaming;
-use super::names::{is_private, mangled};
 use crate::engine::context::RequestContext;
 use crate::python::occurrences::{OccurrenceKind, occurrences};
 use crate::python::outline::{Definition, DefinitionKind, Outline, Span};
 use crate::python::roles::enclosing_class;
+use crate::text::names::{is_private, mangled};
 use crate::workspace::files::{Document, Files as _};
 
 /// The places where the old or the new name is mangled differently than in its definition, so that they are different

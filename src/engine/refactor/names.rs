@@ -16,19 +16,6 @@ const KEYWORDS: [&str; 35] = [
 /// `keyword.softkwlist`.
 const SOFT_KEYWORDS: [&str; 4] = ["_", "case", "match", "type"];
 
-/// Whether a name is private, so that Python mangles it with the class's name: `__x` in `class C` is `_C__x`.
-pub(super) fn is_private(name: &str) -> bool {
-    name.starts_with("__") && !name.ends_with("__")
-}
-
-/// The mangled form of `name` in a class, or `name` itself outside of classes.
-pub(super) fn mangled(name: &str, class: Option<&str>) -> String {
-    match class.map(|class| class.trim_start_matches('_')).filter(|class| !class.is_empty()) {
-        Some(class) if is_private(name) => format!("_{class}{name}"),
-        _ => name.to_owned(),
-    }
-}
-
 /// Records whether `new` is a valid name, and what it would shadow. `is_attribute`: the name is only used after a
 /// dot, where builtins are not looked up. `mangled_places`: the places where the name would be mangled differently
 /// than in its definition.
@@ -67,27 +54,4 @@ pub(super) fn check_identifier(checks: &mut Checks<'_>, new: &str) {
     };
     checks.fail(CheckName::Identifier, wrong, Vec::new());
     checks.stops_early(CheckName::Identifier);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dunder_and_private_names() {
-        for (name, dunder, private) in [
-            ("__len__", true, false),
-            ("__x", false, true),
-            ("__x_", false, true),
-            ("_x", false, false),
-            ("____", false, false),
-            ("x__", false, false),
-        ] {
-            assert_eq!((is_dunder(name), is_private(name)), (dunder, private), "{name}");
-        }
-        assert_eq!(mangled("__x", Some("_C")), "_C__x");
-        assert_eq!(mangled("__x", Some("__")), "__x");
-        assert_eq!(mangled("__x", None), "__x");
-        assert_eq!(mangled("_x", Some("C")), "_x");
-    }
 }

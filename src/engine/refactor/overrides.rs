@@ -6,12 +6,11 @@ use std::collections::BTreeSet;
 use super::checks::Checks;
 use super::collision::Renaming;
 use super::family::{DefinitionSite, around_all, method_of};
-use super::names::is_private;
 use crate::engine::context::RequestContext;
 use crate::model::edits::CheckName;
 use crate::python::hierarchy::{Hierarchy, Member, Relation};
 use crate::python::roles::keywords_of;
-use crate::text::names::is_dunder;
+use crate::text::names::{is_dunder, is_private};
 
 /// How many classes and bases a message names.
 const MAX_NAMED: usize = 5;
