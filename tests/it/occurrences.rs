@@ -1818,3 +1818,30 @@ def use(s: Sub, b: Base, o: Own) -> None:
         assert_eq!(found.unresolved, ["sub.py:11:29"], "{}", found.bundle);
     }
 }
+
+/// `getattr` with a string on what may be anything: declared as `Any`, which ty takes for a class, or known in part.
+#[test]
+fn strings_looked_up_on_half_known_objects_are_unresolved() {
+    let project = Project::parse(
+        "\
+//- /m.py
+from typing import Any
+class R:
+    def resolve(self, ref):
+        return ref
+class V:
+    held: Any = None
+    def go(self):
+        return getattr(self.held, 'resolve', None)
+def half(table):
+    r = table.get(1) or 3
+    return getattr(r, 'resolve')
+def sure(r: list[int]):
+    return getattr(r, 'resolve')
+",
+    );
+    for env in [TestEnv::pyright_session(&project), TestEnv::ty(&project)] {
+        let found = uses(&env, "py://m#R.resolve");
+        assert_eq!(found.unresolved, ["m.py:8:36", "m.py:11:24"], "{}", found.bundle);
+    }
+}

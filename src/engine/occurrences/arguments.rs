@@ -310,5 +310,9 @@ fn is_dictionary(class: &Class) -> bool {
 
 /// Whether objects of a class may be of every other, or be other classes.
 fn is_any(class: &Class) -> bool {
-    class.is_object() || class.name() == "type" && class.id().module == "builtins"
+    let is_in = |module: &str| class.id().module == module;
+    // The type of what is declared as `Any` is a class to ty.
+    class.is_object()
+        || class.name() == "type" && is_in("builtins")
+        || class.name() == "Any" && (is_in("typing") || is_in("typing_extensions"))
 }

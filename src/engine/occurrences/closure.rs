@@ -277,7 +277,7 @@ impl<'c> Closure<'c> {
         }
         match (defined.kind, &defined.class) {
             (DefinitionKind::Attribute, Some(class)) => {
-                found.extend(self.classes.property_set_by(class, name))
+                found.extend(self.classes.property_set_by(class, name));
             }
             (DefinitionKind::Property, Some(_)) => {
                 let of_file = |file: &Arc<Document>| self.assigned_through((path, offset), &file.path, name);

@@ -151,7 +151,13 @@ impl<'l> Explainer<'l> {
                     };
                     match (question, of_type) {
                         (ServerQuestion::Subscripted(subject), Some(of_type)) => {
-                            Ok(self.subscripted(token, subject, &answer, &of_type.await?))
+                            let explanation = self.subscripted(token, subject, &answer, &of_type.await?);
+                            let is_other = explanation == Explanation::Other
+                                && matches!(self.symbol.reach, Reach::Member { .. });
+                            Ok(match is_other && self.is_partly_unknown(token, subject.start).await? {
+                                true => Explanation::Unresolved(HALF_KNOWN.to_owned()),
+                                false => explanation,
+                            })
                         }
                         (ServerQuestion::Unpacked(calls), _) => self.unpacked(token, calls).await,
                         (ServerQuestion::InModule(binding), _) => Ok(match self.imported(token) {

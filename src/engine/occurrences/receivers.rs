@@ -83,7 +83,12 @@ impl Explainer<'_> {
         }
         let receiver = token.receiver().filter(|receiver| !receiver.is_call && !receiver.is_self);
         let Some(name) = receiver.and_then(|receiver| receiver.name.as_ref()) else { return Ok(false) };
-        let (path, at) = (&token.document.path, self.position(token, name.start));
+        self.is_partly_unknown(token, name.start).await
+    }
+
+    /// Whether a part of the type is unknown that the name at an offset of a token's file has.
+    pub(super) async fn is_partly_unknown(&self, token: &Token, offset: usize) -> Result<bool, Failure> {
+        let (path, at) = (&token.document.path, self.position(token, offset));
         let hover = self.cx.requests_until_deadline().hover(path, at).await?;
         let server = self.cx.settings.server;
         // Pyright shows no type of modules and classes.
