@@ -267,24 +267,24 @@ impl<'t> Usage<'t> {
         }
     }
 
-    /// Whether the name token at an offset is a part of the value of an assignment to an attribute of a name:
+    /// The target with a name, if the name token at an offset is a part of the value of an assignment to that attribute of an object:
     /// `x.name = MethodType(f, x)`.
     #[must_use]
-    pub fn is_kept_in_attribute(&self, offset: usize, name: &str) -> bool {
+    pub fn attribute_for(&self, offset: usize, name: &str) -> Option<Span> {
         let mut node = self.token(offset);
         while let Some(above) = node.and_then(|node| node.parent()) {
             if above.kind() == "assignment" && above.child_by_field_name("right") == node {
                 let is_it = |target: &Span| {
                     self.text[target.clone()] == *name && self.receiver(target.start).is_some()
                 };
-                return targets(above).iter().any(is_it);
+                return targets(above).into_iter().find(is_it);
             }
             if above.kind().ends_with("_definition") || above.kind() == "block" {
-                return false;
+                return None;
             }
             node = Some(above);
         }
-        false
+        None
     }
 
     /// Everything about the use of the name token at an offset.

@@ -1729,17 +1729,35 @@ class Base:
         pass
 def cached(f):
     return type('Made', (Base,), {'__call__': f})()
+class _Point:
+    def clear(self):
+        pass
+Point = _Point
 //- /lib.pyi
 class _Wrapper:
     def clear(self) -> None: ...
     def __call__(self) -> int: ...
+class Point:
+    def clear(self) -> None: ...
 def cached(f: object) -> _Wrapper: ...
 //- /caches.py
-from lib import cached
+from lib import Point, cached
 @cached
 def f() -> int:
     return 1
 f.clear()
+Point().clear()
+//- /flags.py
+def enabled():
+    return 1
+class Flags:
+    def __init__(self):
+        self.enabled = bool(enabled)
+class Light:
+    def enabled(self):
+        return 2
+def ask(light: Light):
+    return light.enabled()
 ",
     );
     for env in [TestEnv::pyright_session(&project), TestEnv::ty(&project)] {
@@ -1761,6 +1779,7 @@ f.clear()
             let found: Vec<_> = items.iter().map(|one| (&one["at"], &one["reason"])).collect();
             assert_eq!(found, [(&json!(place), &json!(reason))], "{bundle}");
         }
+        assert_eq!(uses(&env, "py://flags#enabled").status, "complete");
         // The method keeps its name, as the object's attribute does.
         env.lanser(["rename", "py://plugin#process", "doubled", "--apply", "--json"]).answer();
         let text = std::fs::read_to_string(env.file("inline.py")).unwrap();
@@ -1800,6 +1819,45 @@ def use(s: Sub, b: Base, o: Own) -> None:
     print(b.size, o.size, s._Base__secret(), o._Own__secret())
 ",
     );
+    let others = Project::parse(
+        "\
+//- /declared.py
+class Base:
+    @property
+    def size(self): return 1
+    @size.setter
+    def size(self, v): pass
+class Sub(Base):
+    size: int
+    def __init__(self): self.size = 4
+class Imports(Base):
+    from helpers import size
+    def __init__(self): self.size = 4
+print(Sub().size)
+//- /helpers.py
+size = 7
+//- /called.py
+class Base:
+    def _get(self): return 1
+    def _set(self, v): pass
+    size = property(_get, _set)
+class Sub(Base):
+    def __init__(self): self.size = 3
+print(Sub().size)
+",
+    );
+    let env = TestEnv::ty(&others);
+    for (symbol, expected) in [
+        ("declared.py:3:9", &["3:9", "4:6", "5:9", "7:5", "8:30", "12:13"][..]),
+        ("called.py:4:5", &["4:5", "6:30", "7:13"]),
+    ] {
+        let found = uses(&env, symbol);
+        let file = symbol.split(':').next().unwrap();
+        let expected: Vec<String> = expected.iter().map(|place| format!("{file}:{place}")).collect();
+        let places: Vec<&str> = found.references.iter().map(|(place, _)| place.as_str()).collect();
+        assert_eq!(places, expected, "{symbol}: {}", found.bundle);
+        assert_eq!(found.status, "complete", "{symbol}: {}", found.bundle);
+    }
     // Pyright takes what a class has in place of a declared property for that property.
     for (env, of_own) in [
         (TestEnv::pyright_session(&project), &["sub.py:8:14", "sub.py:11:21"][..]),

@@ -233,6 +233,13 @@ impl<'c> Closure<'c> {
                     continue;
                 }
                 let place = self.place(&twin.0, twin.1, symbol.name.len());
+                let property = self.classes.property_at(&twin.0, twin.1);
+                if !property.is_empty() && !property.contains(&twin) {
+                    // Its uses are explained by their definitions: there may be thousands of such assignments.
+                    let rule = Evidence::rule(UseProvenance::Definition);
+                    self.add(place.into_iter().map(|place| (place, rule.clone())).collect());
+                    continue;
+                }
                 if place.is_none_or(|place| !self.references.contains_key(&place)) {
                     let is_stub = [&path, &twin.0].iter().any(|path| path.as_str().ends_with(".pyi"));
                     let rule = if is_stub { UseProvenance::Stub } else { UseProvenance::Definition };
@@ -244,23 +251,16 @@ impl<'c> Closure<'c> {
         Ok(())
     }
 
-    /// Where methods of a file assign to a property through `self`.
-    fn assigned_through(
+    /// The names of a file that seem to be definitions of a subclass, and mean a property: `self.name = x` in its methods.
+    fn meaning_property(
         &self,
         property: (&AbsPath, usize),
         file: &AbsPath,
         name: &str,
     ) -> Vec<(AbsPath, usize)> {
         let is_it = |place: &(AbsPath, usize)| (&place.0, place.1) == property;
-        let assigned = self.classes.definitions_named(file, name).into_iter().filter(|(_, at)| {
-            let defined = self.classes.defined_at(file, *at);
-            defined.filter(|defined| defined.kind == DefinitionKind::Attribute).is_some_and(|defined| {
-                defined
-                    .class
-                    .is_some_and(|class| self.classes.property_set_by(&class, name).iter().any(is_it))
-            })
-        });
-        assigned.map(|(_, at)| (file.clone(), at)).collect()
+        let named = self.classes.definitions_named(file, name).into_iter().map(|(_, at)| (file.clone(), at));
+        named.filter(|(file, at)| self.classes.property_at(file, *at).iter().any(is_it)).collect()
     }
 
     /// The counterparts of a definition: in stubs and sources of the workspace, and of a property.
@@ -275,15 +275,12 @@ impl<'c> Closure<'c> {
                 found.extend(self.classes.resolve(&twin, chain));
             }
         }
-        match (defined.kind, &defined.class) {
-            (DefinitionKind::Attribute, Some(class)) => {
-                found.extend(self.classes.property_set_by(class, name));
-            }
-            (DefinitionKind::Property, Some(_)) => {
-                let of_file = |file: &Arc<Document>| self.assigned_through((path, offset), &file.path, name);
-                found.extend(self.searched.with_name().flat_map(of_file));
-            }
-            _ => {}
+        let property = self.classes.property_at(path, offset);
+        if property.iter().any(|place| (&place.0, place.1) == (path, offset)) {
+            let of_file = |file: &Arc<Document>| self.meaning_property((path, offset), &file.path, name);
+            found.extend(self.searched.with_name().flat_map(of_file));
+        } else {
+            found.extend(property);
         }
         // What a stub declares and its source imports from here.
         let stubs = self.searched.with_name().filter(|document| document.path.as_str().ends_with(".pyi"));

@@ -24,7 +24,7 @@ use crate::model::request::Scope;
 use crate::path::AbsPath;
 use crate::python::classes::{Class, ClassId, Classes, DefinitionInfo};
 use crate::python::occurrences::OccurrenceKind;
-use crate::python::outline::{Import, Imported, Outline};
+use crate::python::outline::{Import, Imported, Outline, Span};
 use crate::python::roles::parameter_at;
 use crate::python::scopes::{ScopeKind, Scopes};
 use crate::python::usage::{TokenUse, Usage};
@@ -425,8 +425,12 @@ impl<'l> Explainer<'l> {
         let path = &class.document().path;
         path.as_str().ends_with(".pyi")
             && self.cx.state.is_in_workspace(path)
-            && self.classes.stub_or_source(path).is_some()
-            && self.classes.twin_of(class).is_none()
+            && self.classes.stub_or_source(path).is_some_and(|source| {
+                // The source may bind the name to a class by an assignment or an import.
+                let chain: Vec<String> = class.id().name.split('.').map(str::to_owned).collect();
+                self.classes.named(&source, &chain).is_empty()
+                    && self.classes.resolve(&source, &chain).is_empty()
+            })
     }
 
     /// Whether a class of the workspace may have a subclass in common with the symbol's, because a base of that is computed.
@@ -603,9 +607,10 @@ pub(super) fn is_passed<'p>(
 }
 
 /// Whether what the places use is made the attribute of an object under a name, perhaps inside something else, so that the object has it
-/// in place of the method of its class: `x.name = MethodType(f, x)`.
+/// in place of the method of its class: `x.name = MethodType(f, x)`. A class without such a method that does this to `self` replaces none.
 pub(super) fn replaces_methods<'p>(
     cx: &RequestContext<'_>,
+    classes: &Classes<'_>,
     places: impl IntoIterator<Item = &'p LspLocation>,
     name: &str,
 ) -> bool {
@@ -625,8 +630,16 @@ pub(super) fn replaces_methods<'p>(
         };
         whole_names(&document.text, name).any(is_target) && {
             let usage = Usage::of(&document.text);
+            let replaces = |target: Span| {
+                let around = usage.receiver(target.start).filter(|receiver| receiver.is_self);
+                match around.and_then(|_| classes.around(&document.path, target.start)) {
+                    Some(class) => classes.has_method(&class, name),
+                    None => true,
+                }
+            };
             let is_kept = |offset| {
-                usage.of_token(offset) == TokenUse::Passed && usage.is_kept_in_attribute(offset, name)
+                usage.of_token(offset) == TokenUse::Passed
+                    && usage.attribute_for(offset, name).is_some_and(replaces)
             };
             file.iter().filter_map(|place| offset_of(cx, place)).any(|(_, offset)| is_kept(offset))
         }

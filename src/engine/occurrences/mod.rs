@@ -240,8 +240,8 @@ pub(super) async fn explain(
     symbol.is_local_value = matches!(symbol.reach, symbol::Reach::Local)
         && symbol.is_callable
         && explainer::is_passed(cx, closure.references.keys());
-    symbol.replaces_methods =
-        symbol.is_callable && explainer::replaces_methods(cx, closure.references.keys(), &symbol.name);
+    symbol.replaces_methods = symbol.is_callable
+        && explainer::replaces_methods(cx, &classes, closure.references.keys(), &symbol.name);
     let family = Family::of(cx, &classes, &symbol);
     let Closure { references, refuted, declarations, names, members, skipped, cut, is_late, .. } = closure;
     let is_by_name = matches!(symbol.reach, symbol::Reach::Global | symbol::Reach::Local);
