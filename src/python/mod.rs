@@ -32,6 +32,7 @@ pub mod outline;
 pub mod parsed_file;
 pub mod passed_on;
 pub mod position;
+mod properties;
 pub mod pytest;
 mod recover;
 mod replaceable;

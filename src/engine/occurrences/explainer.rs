@@ -15,7 +15,7 @@ use super::shadowed::{ClassBinding, resolve_import};
 use super::symbol::{Reach, SearchedSymbol};
 use super::{
     Evidence, Explained, Explanation, HALF_KNOWN, MAY_BE_SIBLING, NOT_CHECKED, Token, WINDOW, files_with,
-    offset_of,
+    offset_of, values,
 };
 use crate::lsp::error::LspError;
 use crate::lsp::{Listing, LspLocation, LspRequests, Profile};
@@ -24,13 +24,12 @@ use crate::model::request::Scope;
 use crate::path::AbsPath;
 use crate::python::classes::{Class, ClassId, Classes, DefinitionInfo};
 use crate::python::occurrences::OccurrenceKind;
-use crate::python::outline::{Import, Imported, Outline, Span};
+use crate::python::outline::{Import, Imported, Outline};
 use crate::python::roles::parameter_at;
 use crate::python::scopes::{ScopeKind, Scopes};
 use crate::python::usage::{TokenUse, Usage};
 use crate::tape::IoKind;
 use crate::text::Position;
-use crate::text::names::whole_names;
 use crate::workspace::files::{Document, Files as _};
 
 /// How many tokens are explained at a time where the order of requests does not matter.
@@ -480,7 +479,7 @@ impl<'l> Explainer<'l> {
     }
 
     fn is_passed(&self) -> bool {
-        *self.is_passed.get_or_init(|| is_passed(self.cx, &self.claimed))
+        *self.is_passed.get_or_init(|| values::is_passed(self.cx, &self.claimed))
     }
 
     /// A string that the server does not know as a key. Pyright knows it where the dictionary is declared to be the `TypedDict`, but for
@@ -586,64 +585,6 @@ impl<'l> Explainer<'l> {
         };
         places.into_iter().filter_map(class_at).collect()
     }
-}
-
-/// Whether what the places use is passed or assigned as a value somewhere in the workspace.
-pub(super) fn is_passed<'p>(
-    cx: &RequestContext<'_>,
-    places: impl IntoIterator<Item = &'p LspLocation>,
-) -> bool {
-    let places: Vec<&LspLocation> = places.into_iter().collect();
-    places.chunk_by(|a, b| a.path == b.path).any(|file| {
-        if !cx.state.is_in_workspace(&file[0].path) {
-            return false;
-        }
-        let Ok(document) = cx.state.files.read(&file[0].path) else { return false };
-        let usage = Usage::of(&document.text);
-        file.iter()
-            .filter_map(|place| offset_of(cx, place))
-            .any(|(_, offset)| matches!(usage.of_token(offset), TokenUse::Passed | TokenUse::Assigned(_)))
-    })
-}
-
-/// Whether what the places use is made the attribute of an object under a name, perhaps inside something else, so that the object has it
-/// in place of the method of its class: `x.name = MethodType(f, x)`. A class without such a method that does this to `self` replaces none.
-pub(super) fn replaces_methods<'p>(
-    cx: &RequestContext<'_>,
-    classes: &Classes<'_>,
-    places: impl IntoIterator<Item = &'p LspLocation>,
-    name: &str,
-) -> bool {
-    let places: Vec<&LspLocation> = places.into_iter().collect();
-    places.chunk_by(|a, b| a.path == b.path).any(|file| {
-        if !cx.state.is_in_workspace(&file[0].path) {
-            return false;
-        }
-        let Ok(document) = cx.state.files.read(&file[0].path) else { return false };
-        // Most files are not parsed for this.
-        let is_target = |span: std::ops::Range<usize>| {
-            document.text[..span.start].ends_with('.')
-                && document.text[span.end..]
-                    .trim_start()
-                    .strip_prefix('=')
-                    .is_some_and(|rest| !rest.starts_with('='))
-        };
-        whole_names(&document.text, name).any(is_target) && {
-            let usage = Usage::of(&document.text);
-            let replaces = |target: Span| {
-                let around = usage.receiver(target.start).filter(|receiver| receiver.is_self);
-                match around.and_then(|_| classes.around(&document.path, target.start)) {
-                    Some(class) => classes.has_method(&class, name),
-                    None => true,
-                }
-            };
-            let is_kept = |offset| {
-                usage.of_token(offset) == TokenUse::Passed
-                    && usage.attribute_for(offset, name).is_some_and(replaces)
-            };
-            file.iter().filter_map(|place| offset_of(cx, place)).any(|(_, offset)| is_kept(offset))
-        }
-    })
 }
 
 fn not_looked_at() -> Explanation {

@@ -24,6 +24,7 @@ mod quoted_types;
 mod receivers;
 mod shadowed;
 mod symbol;
+mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -239,9 +240,9 @@ pub(super) async fn explain(
     let mut symbol = closure.complete(symbol, named.family).await?;
     symbol.is_local_value = matches!(symbol.reach, symbol::Reach::Local)
         && symbol.is_callable
-        && explainer::is_passed(cx, closure.references.keys());
-    symbol.replaces_methods = symbol.is_callable
-        && explainer::replaces_methods(cx, &classes, closure.references.keys(), &symbol.name);
+        && values::is_passed(cx, closure.references.keys());
+    symbol.replaces_methods =
+        symbol.is_callable && values::replaces_methods(cx, &classes, closure.references.keys(), &symbol.name);
     let family = Family::of(cx, &classes, &symbol);
     let Closure { references, refuted, declarations, names, members, skipped, cut, is_late, .. } = closure;
     let is_by_name = matches!(symbol.reach, symbol::Reach::Global | symbol::Reach::Local);
@@ -298,7 +299,7 @@ pub(super) async fn explain(
             explanation => explained.add(cx, &token, explanation),
         }
     }
-    let is_passed = !variables.is_empty() && explainer::is_passed(cx, explained.references.keys());
+    let is_passed = !variables.is_empty() && values::is_passed(cx, explained.references.keys());
     for (token, explanation) in variables {
         let held = || Explanation::Unresolved(explainer::HELD.to_owned());
         explained.add(cx, &token, if is_passed { held() } else { explanation });

@@ -42,10 +42,11 @@ impl Renaming<'_> {
         class_of(&Outline::parse(&document.text), *offset)
     }
 
-    /// The new name as Python mangles it in the class around the definition.
-    pub(super) fn mangled_new(&self) -> String {
+    /// The old and the new name as Python mangles them in the class around the definition.
+    pub(super) fn mangled(&self) -> [String; 2] {
         let (document, offset) = &self.definition;
-        mangled(self.new, enclosing_class(&document.text, *offset).as_deref())
+        let class = enclosing_class(&document.text, *offset);
+        [self.old, self.new].map(|name| mangled(name, class.as_deref()))
     }
 
     /// All definitions that are renamed.

@@ -24,7 +24,8 @@ pub(super) fn mangled_differently(cx: &RequestContext<'_>, renaming: &Renaming<'
     let mut places = Vec::new();
     for (path, splices) in renaming.splices {
         let Ok(document) = cx.state.files.read(path) else { continue };
-        for splice in splices {
+        // What is written in its mangled form stays the name of one class.
+        for splice in splices.iter().filter(|splice| document.text[splice.span.clone()] == *renaming.old) {
             let class = enclosing_class(&document.text, splice.span.start);
             if mangle(class.as_deref()) != own {
                 places.push(cx.locations.span(&document, splice.span.clone()).2);
@@ -65,9 +66,7 @@ pub(super) fn mangled_occurrences(
     cx: &RequestContext<'_>,
     renaming: &Renaming<'_>,
 ) -> Vec<(Arc<Document>, Span)> {
-    let (document, offset) = &renaming.definition;
-    let class = enclosing_class(&document.text, *offset);
-    let word = mangled(renaming.old, class.as_deref());
+    let [word, _] = renaming.mangled();
     if word == renaming.old {
         return Vec::new();
     }

@@ -408,7 +408,9 @@ impl ServerCheck<'_> {
     ) -> Result<DiagnosticsDelta, Failure> {
         let overlay = EditOverlay::new(cx, plan);
         let affected = affected(cx, plan, self.kind).await?;
-        let renamed = [(self.renaming.old.to_owned(), self.renaming.new.to_owned())];
+        // A message quotes a private name as it is outside of its class, too.
+        let [old, new] = self.renaming.mangled();
+        let renamed = [(self.renaming.old.to_owned(), self.renaming.new.to_owned()), (old, new)];
         let comparison = Comparison {
             plan,
             overlay: &overlay,

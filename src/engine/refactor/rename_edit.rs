@@ -57,7 +57,7 @@ pub(super) fn with_places(
         let new_text = match new_text {
             Some(text) => text.clone(),
             None if is_plain => renaming.new.to_owned(),
-            None => renaming.mangled_new(),
+            None => renaming.mangled()[1].clone(),
         };
         let edits = more.entry(document.path.clone()).or_default();
         edits.push(TextEdit { range, new_text, annotation_id: None });

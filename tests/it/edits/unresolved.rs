@@ -278,6 +278,9 @@ class Box:
         self.open = 2
     def size(self) -> int: return self.__size + self.open
 def spy(box: Box) -> int: return box._Box__size + getattr(box, '_Box__size')  # type: ignore
+class Post:
+    def __send(self) -> int: return 1
+def push(post: Post) -> int: return post._Post__send()
 //- /lid.py
 from box import Box
 class Lid(Box):
@@ -296,6 +299,8 @@ class Other:
     let check = checks.iter().find(|check| check["name"] == "shadowing").unwrap();
     assert_eq!(check["locations"], serde_json::json!(["lid.py@L3:C40"]));
     repository.plan_apply_undo(&["rename", "lid.py:5:38", "__mine"]);
+    // With the places included it stays one name, and what is written outside of the class is no new error.
+    repository.plan_apply_undo(&["rename", "box.py:8:10", "__sent", "--include", "unresolved"]);
 }
 
 #[test]
