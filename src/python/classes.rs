@@ -323,6 +323,11 @@ impl<'f> Classes<'f> {
         order.into_iter().skip(1).map(|(source, index)| Class { source, index }).collect()
     }
 
+    /// A class, then those that it inherits from: the order in which Python looks a member up.
+    pub fn with_ancestors(&self, class: &Class) -> impl Iterator<Item = Class> + use<> {
+        std::iter::once(class.clone()).chain(self.ancestors(class))
+    }
+
     /// Whether a class is, or inherits from, another class.
     #[must_use]
     pub fn inherits(&self, class: &Class, from: &ClassId) -> bool {
@@ -360,7 +365,7 @@ impl<'f> Classes<'f> {
             let last = base.rsplit('.').next().unwrap_or_default();
             ENUMERATIONS.contains(&last) && is_of_stdlib(class, base)
         };
-        let own = std::iter::once(class.clone()).chain(self.ancestors(class));
+        let own = self.with_ancestors(class);
         own.into_iter().any(|class| class.definition().bases.iter().any(|base| is_of_enum(&class, base)))
     }
 
@@ -457,7 +462,7 @@ impl<'f> Classes<'f> {
     /// Whether a class or one of its ancestors has a base that cannot be found.
     #[must_use]
     pub fn has_unknown_base(&self, class: &Class) -> bool {
-        let own = std::iter::once(class.clone()).chain(self.ancestors(class));
+        let own = self.with_ancestors(class);
         own.into_iter().any(|class| {
             class.source.module.origin != ModuleOrigin::Stdlib
                 && class.source.module.origin != ModuleOrigin::Stubs

@@ -104,7 +104,7 @@ impl Classes<'_> {
         if class.is_plain() {
             return false;
         }
-        let own = std::iter::once(class.clone()).chain(self.ancestors(class));
+        let own = self.with_ancestors(class);
         own.into_iter().any(|class| {
             let Class { source, index } = &class;
             if !is_ours(&class) {

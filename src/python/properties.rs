@@ -14,7 +14,7 @@ impl Classes<'_> {
         let Some(DefinitionInfo { name, class: Some(class), .. }) = self.defined_at(file, offset) else {
             return Vec::new();
         };
-        for class in std::iter::once(class.clone()).chain(self.ancestors(&class)) {
+        for class in self.with_ancestors(&class) {
             let source = &class.source;
             let members = source.outline.children(Some(class.index));
             let own: Vec<_> = members
@@ -33,10 +33,17 @@ impl Classes<'_> {
         Vec::new()
     }
 
+    /// Whether a name token of a class means a property that another token defines.
+    #[must_use]
+    pub fn means_property(&self, file: &AbsPath, offset: usize) -> bool {
+        let property = self.property_at(file, offset);
+        !property.is_empty() && !property.contains(&(file.clone(), offset))
+    }
+
     /// Whether a class has, or inherits, a method of a name.
     #[must_use]
     pub fn has_method(&self, class: &Class, name: &str) -> bool {
-        std::iter::once(class.clone()).chain(self.ancestors(class)).any(|class| {
+        self.with_ancestors(class).any(|class| {
             let mut members = class.source.outline.children(Some(class.index));
             members.any(|(_, member)| member.name == name && member.kind.is_function())
         })

@@ -11,7 +11,7 @@ use super::fixtures;
 use super::quoted_types::QuotedTypes;
 use super::shadowed::{ClassBinding, Variables};
 use super::symbol::{Reach, SearchedSymbol};
-use super::{COMPUTED_BASE, Evidence, Explanation, Token, UNKNOWN_RECEIVER, files_with};
+use super::{COMPUTED_BASE, Evidence, Explanation, MANGLED, Token, UNKNOWN_RECEIVER, files_with};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::{Class, Classes};
@@ -29,9 +29,6 @@ use crate::workspace::parallel::parallel_map;
 
 /// Why the key of a dictionary is unresolved.
 pub(super) const UNPACKED: &str = "the key of a dictionary that is unpacked into arguments";
-
-/// Why the name of a private member with the name of its class is unresolved.
-const MANGLED: &str = "it is written in its mangled form";
 
 /// Functions that look a member up by a string.
 const BY_STRING: [&str; 3] = ["getattr", "attrgetter", "methodcaller"];

@@ -233,8 +233,7 @@ impl<'c> Closure<'c> {
                     continue;
                 }
                 let place = self.place(&twin.0, twin.1, symbol.name.len());
-                let property = self.classes.property_at(&twin.0, twin.1);
-                if !property.is_empty() && !property.contains(&twin) {
+                if self.classes.means_property(&twin.0, twin.1) {
                     // Its uses are explained by their definitions: there may be thousands of such assignments.
                     let rule = Evidence::rule(UseProvenance::Definition);
                     self.add(place.into_iter().map(|place| (place, rule.clone())).collect());

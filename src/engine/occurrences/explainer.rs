@@ -414,7 +414,7 @@ impl<'l> Explainer<'l> {
         if is_declared { DefinitionMatch::Other } else { DefinitionMatch::Variable }
     }
 
-    /// Whether a member's class is one that a stub of the workspace made up: its source has no class of that name.
+    /// Whether a member's class is declared in a stub of the workspace, and the source has nothing of its name.
     fn is_only_in_stub(&self, defined: &DefinitionInfo) -> bool {
         let Some(class) =
             defined.class.as_ref().filter(|_| matches!(self.symbol.reach, Reach::Member { .. }))
@@ -426,9 +426,9 @@ impl<'l> Explainer<'l> {
             && self.cx.state.is_in_workspace(path)
             && self.classes.stub_or_source(path).is_some_and(|source| {
                 // The source may bind the name to a class by an assignment or an import.
-                let chain: Vec<String> = class.id().name.split('.').map(str::to_owned).collect();
-                self.classes.named(&source, &chain).is_empty()
-                    && self.classes.resolve(&source, &chain).is_empty()
+                let (_, chain) = defined.qualname.split_last().unwrap_or((&defined.name, &[]));
+                self.classes.named(&source, chain).is_empty()
+                    && self.classes.resolve(&source, chain).is_empty()
             })
     }
 

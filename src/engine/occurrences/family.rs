@@ -89,7 +89,7 @@ impl Family {
         }
         for class in own.values() {
             family.has_unknown_base |= classes.has_unknown_base(class);
-            for above in std::iter::once(class.clone()).chain(classes.ancestors(class)) {
+            for above in classes.with_ancestors(class) {
                 family.members.extend(above.member_names().into_iter().map(str::to_owned));
                 let last = |base: &String| base.rsplit('.').next().unwrap_or_default().to_owned();
                 family.bases.extend(above.bases().iter().map(last));

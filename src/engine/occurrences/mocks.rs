@@ -51,7 +51,7 @@ fn is_looked_into(token: &Token) -> bool {
 impl Explainer<'_> {
     /// Whether objects of a class are mocks. One may wrap an object of the symbol's class, or have its names set in its place.
     pub(super) fn is_mock(&self, class: &Class) -> bool {
-        let mut order = std::iter::once(class.clone()).chain(self.classes.ancestors(class));
+        let mut order = self.classes.with_ancestors(class);
         order.any(|class| {
             MOCK_MODULES.contains(&class.id().module.as_str()) && super::receivers::answers_any_name(&class)
         })

@@ -392,6 +392,9 @@ pub(super) const UNKNOWN_RECEIVER: &str = "receiver type unknown";
 /// Why an occurrence is unresolved that the server resolves by a part of the receiver's type.
 const HALF_KNOWN: &str = "a part of the receiver's type is unknown";
 
+/// Why the name of a private member outside of its class is unresolved: `_C__x`.
+pub(super) const MANGLED: &str = "it is written in its mangled form";
+
 /// Why an occurrence of the name of a hook is unresolved.
 pub(super) const CALLED_AS_HOOK: &str = "plugins implement and call hooks by name";
 

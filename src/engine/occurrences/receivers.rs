@@ -166,7 +166,7 @@ impl Explainer<'_> {
         let types = overloaded_types(&document.text, offset);
         let evidence = types.iter().find_map(|dotted| {
             let class = self.classes.class_named(&document.path, dotted)?;
-            let mut order = std::iter::once(class.clone()).chain(self.classes.ancestors(&class));
+            let mut order = self.classes.with_ancestors(&class);
             let first = order.find(|class| class.has(&self.symbol.name))?;
             let via = format!("{}.{}", first.id().name, self.symbol.name);
             if self.family.is_own(&first.id()) {
@@ -261,7 +261,7 @@ impl Explainer<'_> {
             return None;
         }
         let members = below.classes.iter().filter_map(|derived| {
-            let mut order = std::iter::once(derived.clone()).chain(self.classes.ancestors(derived));
+            let mut order = self.classes.with_ancestors(derived);
             order.find(|class| class.has(&self.symbol.name))
         });
         let found: Vec<Explanation> = members.map(|first| self.member_of(&first)).collect();
@@ -328,7 +328,7 @@ impl Explainer<'_> {
         }
         let below = self.classes.subclasses(class, &|name| files_with(self.cx, name));
         let reaches = below.classes.iter().any(|derived| {
-            let order = std::iter::once(derived.clone()).chain(self.classes.ancestors(derived));
+            let order = self.classes.with_ancestors(derived);
             order
                 .into_iter()
                 .find(|class| class.has(name))

@@ -127,8 +127,7 @@ impl SearchedSymbol {
         // Prefer a source to a stub, the workspace to a library, and a property to what is assigned to it.
         let mut sites: Vec<_> = self.definitions.iter().cloned().collect();
         sites.sort_by_cached_key(|(path, offset)| {
-            let property = classes.property_at(path, *offset);
-            let is_assigned = !property.is_empty() && !property.contains(&(path.clone(), *offset));
+            let is_assigned = classes.means_property(path, *offset);
             (!cx.state.is_in_workspace(path), path.as_str().ends_with(".pyi"), is_assigned)
         });
         for (path, offset) in &sites {

@@ -1,5 +1,7 @@
 //! What becomes of a function or a class that is used as a value.
 
+use std::sync::Arc;
+
 use super::super::context::RequestContext;
 use super::offset_of;
 use crate::lsp::LspLocation;
@@ -7,7 +9,7 @@ use crate::python::classes::Classes;
 use crate::python::outline::Span;
 use crate::python::usage::{TokenUse, Usage};
 use crate::text::names::whole_names;
-use crate::workspace::files::Files as _;
+use crate::workspace::files::{Document, Files as _};
 
 /// Whether what the places use is passed or assigned as a value somewhere in the workspace.
 pub(super) fn is_passed<'p>(
@@ -15,15 +17,9 @@ pub(super) fn is_passed<'p>(
     places: impl IntoIterator<Item = &'p LspLocation>,
 ) -> bool {
     let places: Vec<&LspLocation> = places.into_iter().collect();
-    places.chunk_by(|a, b| a.path == b.path).any(|file| {
-        if !cx.state.is_in_workspace(&file[0].path) {
-            return false;
-        }
-        let Ok(document) = cx.state.files.read(&file[0].path) else { return false };
+    by_file(cx, &places).any(|(document, mut offsets)| {
         let usage = Usage::of(&document.text);
-        file.iter()
-            .filter_map(|place| offset_of(cx, place))
-            .any(|(_, offset)| matches!(usage.of_token(offset), TokenUse::Passed | TokenUse::Assigned(_)))
+        offsets.any(|offset| matches!(usage.of_token(offset), TokenUse::Passed | TokenUse::Assigned(_)))
     })
 }
 
@@ -36,33 +32,39 @@ pub(super) fn replaces_methods<'p>(
     name: &str,
 ) -> bool {
     let places: Vec<&LspLocation> = places.into_iter().collect();
-    places.chunk_by(|a, b| a.path == b.path).any(|file| {
-        if !cx.state.is_in_workspace(&file[0].path) {
-            return false;
-        }
-        let Ok(document) = cx.state.files.read(&file[0].path) else { return false };
+    by_file(cx, &places).any(|(document, mut offsets)| {
+        let text = &document.text;
         // Most files are not parsed for this.
         let is_target = |span: Span| {
-            document.text[..span.start].ends_with('.')
-                && document.text[span.end..]
-                    .trim_start()
-                    .strip_prefix('=')
-                    .is_some_and(|rest| !rest.starts_with('='))
+            let value = text[span.end..].trim_start().strip_prefix('=');
+            text[..span.start].ends_with('.') && value.is_some_and(|value| !value.starts_with('='))
         };
-        whole_names(&document.text, name).any(is_target) && {
-            let usage = Usage::of(&document.text);
-            let replaces = |target: Span| {
-                let around = usage.receiver(target.start).filter(|receiver| receiver.is_self);
-                match around.and_then(|_| classes.around(&document.path, target.start)) {
-                    Some(class) => classes.has_method(&class, name),
-                    None => true,
-                }
-            };
-            let is_kept = |offset| {
-                usage.of_token(offset) == TokenUse::Passed
-                    && usage.attribute_for(offset, name).is_some_and(replaces)
-            };
-            file.iter().filter_map(|place| offset_of(cx, place)).any(|(_, offset)| is_kept(offset))
+        if !whole_names(text, name).any(is_target) {
+            return false;
         }
+        let usage = Usage::of(text);
+        let replaces = |target: Span| {
+            let around = usage.receiver(target.start).filter(|receiver| receiver.is_self);
+            let class = around.and_then(|_| classes.around(&document.path, target.start));
+            class.is_none_or(|class| classes.has_method(&class, name))
+        };
+        offsets.any(|offset| {
+            usage.of_token(offset) == TokenUse::Passed
+                && usage.attribute_for(offset, name).is_some_and(replaces)
+        })
     })
+}
+
+/// The files of the workspace with the offsets of the places in them. The places of a file stand together.
+fn by_file<'p>(
+    cx: &'p RequestContext<'_>,
+    places: &'p [&'p LspLocation],
+) -> impl Iterator<Item = (Arc<Document>, impl Iterator<Item = usize> + 'p)> {
+    places
+        .chunk_by(|a, b| a.path == b.path)
+        .filter(|file| cx.state.is_in_workspace(&file[0].path))
+        .filter_map(|file| {
+            let document = cx.state.files.read(&file[0].path).ok()?;
+            Some((document, file.iter().filter_map(|place| Some(offset_of(cx, place)?.1))))
+        })
 }

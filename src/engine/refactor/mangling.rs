@@ -48,17 +48,7 @@ pub(super) fn mangled_with_class(
     let is_word = |c: char| c == '_' || c.is_alphanumeric();
     let private: BTreeSet<&str> =
         body.split(|c: char| !is_word(c)).filter(|word| is_private(word) && word.len() > 2).collect();
-    let snapshot = &cx.state.inputs.snapshot;
-    let mut places = Vec::new();
-    for word in private.into_iter().map(|word| mangled(word, Some(renaming.old))) {
-        for path in cx.state.files_with_word(&word) {
-            let Ok(document) = cx.state.files.read(&snapshot.absolute(&path)) else { continue };
-            let found = occurrences(&document.text, document.digest, &word);
-            let found = found.into_iter().filter(|one| one.kind != OccurrenceKind::Comment);
-            places.extend(found.map(|one| (document.clone(), one.span())));
-        }
-    }
-    places
+    private.into_iter().flat_map(|word| written(cx, &mangled(word, Some(renaming.old)))).collect()
 }
 
 /// The occurrences of the old name in its mangled form: `x._C__old`, or in a string.
@@ -67,17 +57,18 @@ pub(super) fn mangled_occurrences(
     renaming: &Renaming<'_>,
 ) -> Vec<(Arc<Document>, Span)> {
     let [word, _] = renaming.mangled();
-    if word == renaming.old {
-        return Vec::new();
-    }
+    if word == renaming.old { Vec::new() } else { written(cx, &word) }
+}
+
+/// Where a name is written other than in comments.
+fn written(cx: &RequestContext<'_>, word: &str) -> Vec<(Arc<Document>, Span)> {
     let snapshot = &cx.state.inputs.snapshot;
     let mut places = Vec::new();
-    for path in cx.state.files_with_word(&word) {
+    for path in cx.state.files_with_word(word) {
         let Ok(document) = cx.state.files.read(&snapshot.absolute(&path)) else { continue };
-        let found = occurrences(&document.text, document.digest, &word);
-        for one in found.into_iter().filter(|one| one.kind != OccurrenceKind::Comment) {
-            places.push((document.clone(), one.span()));
-        }
+        let found = occurrences(&document.text, document.digest, word).into_iter();
+        let found = found.filter(|one| one.kind != OccurrenceKind::Comment);
+        places.extend(found.map(|one| (document.clone(), one.span())));
     }
     places
 }

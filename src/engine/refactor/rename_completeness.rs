@@ -9,7 +9,7 @@ use super::decisions::OpenPlace;
 use super::family::DefinitionSite;
 use super::{built_names, mangling, pytest, spelled};
 use crate::engine::context::RequestContext;
-use crate::engine::occurrences::{Explained, Token, offset_of};
+use crate::engine::occurrences::{Explained, MANGLED, Token, offset_of};
 use crate::model::facts::UseProvenance;
 use crate::python::local_variable::uses_of_all_variables;
 use crate::python::outline::Span;
@@ -43,7 +43,7 @@ pub(super) fn open_places(
     let of = |token: &Token| (token.document.clone(), token.span.clone());
     let unresolved = explained.unresolved.iter().map(|one| &one.token).filter(is_old);
     add(unresolved.map(of).collect(), "the name is unresolved");
-    add(mangling::mangled_occurrences(cx, renaming), "it is written in its mangled form");
+    add(mangling::mangled_occurrences(cx, renaming), MANGLED);
     add(
         mixin_uses(cx, renaming, explained),
         "a class that does not define the member uses that of a derived class",
