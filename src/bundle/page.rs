@@ -17,8 +17,8 @@ pub enum CursorError {
     /// The text is not a cursor.
     #[error("{0:?} is not a cursor")]
     Syntax(String),
-    /// The list changed.
-    #[error("the list changed since the cursor {0:?} was returned")]
+    /// The list changed, or is another one.
+    #[error("the list changed since the cursor {0:?} was returned, or the cursor is that of another request")]
     Stale(String),
 }
 

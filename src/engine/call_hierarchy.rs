@@ -20,6 +20,7 @@ use crate::model::facts::{
 use crate::model::request::Direction;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
+use crate::python::decorated::is_plain_decorator;
 use crate::python::occurrences::OccurrenceKind;
 use crate::python::outline::{DefinitionKind, Span};
 use crate::python::usage::Usage;
@@ -39,27 +40,6 @@ const ACCESSED_AS_DESCRIPTOR: &str = "what its decorator returns may call it whe
 
 /// Why an attribute of a decorated function may call the function: `task.delay()`.
 const READ_OF_DECORATED: &str = "what its decorator returns may call it";
-
-/// Decorators that return the function, or a function that only its callers call.
-const PLAIN_DECORATORS: [&str; 17] = [
-    "abstractmethod",
-    "asynccontextmanager",
-    "cache",
-    "classmethod",
-    "contextmanager",
-    "deprecated",
-    "final",
-    "lru_cache",
-    "no_type_check",
-    "overload",
-    "override",
-    "runtime_checkable",
-    "singledispatch",
-    "singledispatchmethod",
-    "staticmethod",
-    "type_check_only",
-    "wraps",
-];
 
 /// Answers `calls`.
 pub(super) async fn calls(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
@@ -257,11 +237,6 @@ impl Functions<'_> {
         let defined = self.0.defined_at(&document.path, offset)?;
         defined.class.map(|class| class.id().name)
     }
-}
-
-/// Whether a decorator is known to leave to its callers when the function is called.
-fn is_plain_decorator(name: &str) -> bool {
-    name.rsplit('.').next().is_some_and(|last| PLAIN_DECORATORS.contains(&last))
 }
 
 /// The calls of a function.

@@ -127,16 +127,25 @@ pub(super) fn open_files_with_names(
     used_in: UsedIn,
 ) -> Result<SearchedFiles, Failure> {
     let snapshot = &cx.state.inputs.snapshot;
+    let configured = cx.request.options.scope == Scope::Configured;
+    let absolute = |path| snapshot.absolute(&path);
+    // No server finds them.
+    let scripts: BTreeSet<AbsPath> = match used_in {
+        UsedIn::AnyFile => {
+            names.iter().flat_map(|name| cx.state.scripts_with_word(name)).map(absolute).collect()
+        }
+        _ => BTreeSet::new(),
+    };
     let files_with_name: BTreeSet<AbsPath> = names
         .iter()
         .flat_map(|name| cx.state.files_with_word(name))
-        .map(|path| snapshot.absolute(&path))
+        .map(absolute)
+        .chain(scripts.iter().cloned())
         .collect();
     let mut unreadable = unreadable(cx);
-    let configured = cx.request.options.scope == Scope::Configured;
     let finds_files = Profile::of(cx.settings.server).finds_files || used_in == UsedIn::OwnFile;
     let is_opened = !configured && !finds_files;
-    let open: BTreeSet<AbsPath> = if is_opened { files_with_name.clone() } else { BTreeSet::new() }
+    let open: BTreeSet<AbsPath> = if is_opened { files_with_name.clone() } else { scripts }
         .into_iter()
         .chain(targets.iter().copied().cloned())
         .collect();

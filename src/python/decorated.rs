@@ -1,5 +1,6 @@
-//! Parameters whose type a decorator declares: `def pass_context(f: Callable[Concatenate[Context, P], R]) -> …` passes a
-//! `Context` first, so the first parameter of what it decorates is one. Pyright does not infer that into the function's body.
+//! What decorators make of functions, and parameters whose type a decorator declares:
+//! `def pass_context(f: Callable[Concatenate[Context, P], R]) -> …` passes a `Context` first, so the first parameter of what it
+//! decorates is one. Pyright does not infer that into the function's body.
 
 use std::sync::Arc;
 
@@ -9,6 +10,27 @@ use super::digest_cache::{DigestCache, MemorySize};
 use super::outline::Span;
 use super::syntax::{children, dotted, parse, preorder, text_of};
 use crate::workspace::files::Document;
+
+/// Decorators that return the function, or a function that only its callers call.
+const PLAIN_DECORATORS: [&str; 17] = [
+    "abstractmethod",
+    "asynccontextmanager",
+    "cache",
+    "classmethod",
+    "contextmanager",
+    "deprecated",
+    "final",
+    "lru_cache",
+    "no_type_check",
+    "overload",
+    "override",
+    "runtime_checkable",
+    "singledispatch",
+    "singledispatchmethod",
+    "staticmethod",
+    "type_check_only",
+    "wraps",
+];
 
 /// The first parameter of a decorated function, without annotation and default.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +43,12 @@ pub struct DecoratedParameter {
     pub function: Span,
     /// The decorator that is applied first, as a dotted name.
     pub decorator: String,
+}
+
+/// Whether a decorator is known to leave to its callers when the function is called.
+#[must_use]
+pub fn is_plain_decorator(name: &str) -> bool {
+    name.rsplit('.').next().is_some_and(|last| PLAIN_DECORATORS.contains(&last))
 }
 
 /// The first parameters of a document's functions, as [`decorated_parameters`] finds them, perhaps from the cache.

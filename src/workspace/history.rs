@@ -6,7 +6,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use git2::{ObjectType, Repository, Tree, TreeWalkMode, TreeWalkResult};
+use git2::{ErrorCode, ObjectType, Repository, Tree, TreeWalkMode, TreeWalkResult};
 use serde::{Deserialize, Serialize};
 
 use super::commits::{self, CommitPath, SearchLimits};
@@ -51,7 +51,14 @@ const MAX_VERSIONS: usize = 64;
 
 /// The repository around the workspace, and the workspace's path in it, which ends with a slash unless it is empty.
 fn repository_around(root: &AbsPath) -> Result<(Repository, String), HistoryError> {
-    let no_repository = |error: git2::Error| HistoryError::NoRepository(error.message().to_owned());
+    // Messages are part of bundles, which are the same in every folder.
+    let no_repository = |error: git2::Error| {
+        HistoryError::NoRepository(match error.code() {
+            ErrorCode::NotFound => "there is none".to_owned(),
+            ErrorCode::Owner => "it belongs to another user".to_owned(),
+            _ => error.message().replace(root.as_str(), "."),
+        })
+    };
     let repository = Repository::discover(root.as_path()).map_err(no_repository)?;
     let folder = repository.workdir().and_then(|folder| AbsPath::new(folder).ok());
     let folder = folder.ok_or_else(|| HistoryError::NoRepository("it has no working tree".to_owned()))?;
@@ -529,6 +536,8 @@ mod tests {
     fn no_repository() {
         let folder = tempfile::tempdir().unwrap();
         let root = AbsPath::new(folder.path()).unwrap();
-        assert!(matches!(RevisionFiles::at(&root, "HEAD", &Tape::off()), Err(HistoryError::NoRepository(_))));
+        let error = RevisionFiles::at(&root, "HEAD", &Tape::off()).err().map(|error| error.to_string());
+        let expected = "cannot read a git repository around the workspace: there is none";
+        assert_eq!(error.as_deref(), Some(expected));
     }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+use std::io::Read as _;
 use std::sync::{Arc, OnceLock};
 
 use super::cache_file::{FieldReader, FieldWriter, load, store};
@@ -14,14 +15,20 @@ use super::parallel::parallel_map;
 use super::walk::{LINK_ARROW, Stat, WorkspaceWalk};
 use super::word_index::WordIndex;
 use crate::digest::Digest;
-use crate::path::{AbsPath, WorkspacePath};
+use crate::path::{AbsPath, WorkspacePath, is_python_script};
 use crate::tape::{IoKind, Tape};
 use crate::text::{SourceEncoding, decode_source};
 
-const MAGIC: [u8; 8] = *b"lnsrst05";
+const MAGIC: [u8; 8] = *b"lnsrst06";
 
 /// The cache holds data of at most this many workspaces. That of django's 2,800 files takes 4 MB.
 const MAX_CACHED_WORKSPACES: usize = 128;
+
+/// A larger file without a suffix is no script.
+const MAX_SCRIPT_BYTES: u64 = 1 << 20;
+
+/// What is read of a first line.
+const MAX_LINE_BYTES: u64 = 256;
 
 /// How a scan detects changed files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,6 +53,8 @@ pub struct Snapshot {
     import_layout: BTreeSet<String>,
     /// The `stat` of each file. It differs after every write, also when the content stays the same.
     stats: BTreeMap<WorkspacePath, Stat>,
+    /// The Python scripts without a suffix.
+    scripts: BTreeMap<WorkspacePath, Digest>,
     index: WordIndex,
     /// The cache's folder for this workspace.
     cache_folder: Option<AbsPath>,
@@ -60,6 +69,8 @@ struct KnownFile {
     racy: bool,
     /// Whether the file is in an encoding other than UTF-8.
     not_utf8: bool,
+    /// Whether it is a Python script without a suffix.
+    is_script: bool,
 }
 
 /// What one scan records for the next.
@@ -70,6 +81,16 @@ struct ScanRecords {
 }
 
 impl ScanRecords {
+    /// The Python files, without scripts that have no suffix.
+    fn sources(&self) -> impl Iterator<Item = (&WorkspacePath, &KnownFile)> {
+        self.files.iter().filter(|(path, _)| path.is_python())
+    }
+
+    /// The Python scripts without a suffix.
+    fn scripts(&self) -> impl Iterator<Item = (&WorkspacePath, &KnownFile)> {
+        self.files.iter().filter(|(_, known)| known.is_script)
+    }
+
     /// Whether the scan of another process could start from either of the two.
     fn is_equivalent(&self, other: &Self) -> bool {
         self.files == other.files && self.walk.is_equivalent(&other.walk)
@@ -116,7 +137,7 @@ impl SnapshotScanner {
         if let Some(last) = &self.last
             && same
             && by_stat
-            && known.files.len() == last.files.len()
+            && known.sources().count() == last.files.len()
             && !known.files.values().any(|known| known.racy)
         {
             self.known = Some(known);
@@ -130,35 +151,42 @@ impl SnapshotScanner {
                     if old.not_utf8 {
                         not_utf8_files.insert(path.clone());
                     }
-                    files.insert(path.clone(), Some(old.digest));
+                    if path.is_python() {
+                        files.insert(path.clone(), Some(old.digest));
+                    }
                     records.insert(path, *old);
                 }
                 (stat, _) => unknown.push((path, stat)),
             }
         }
-        let read = parallel_map(&unknown, self.threads, |(path, _)| {
-            let bytes = read_bytes(&self.root.join(path.as_str())).ok()?;
+        let read = parallel_map(&unknown, self.threads, |(path, stat)| {
+            let full_path = self.root.join(path.as_str());
+            if !path.is_python() {
+                let digest = script_digest(&full_path, stat.as_ref());
+                return Some((digest.unwrap_or_else(|| Digest::of(b"")), false, digest.is_some()));
+            }
+            let bytes = read_bytes(&full_path).ok()?;
             let digest = Digest::of(&bytes);
             let unchanged = known.files.get(path).filter(|old| old.digest == digest);
             if let (Some(old), Some(_)) = (unchanged, &self.last) {
-                return Some((digest, old.not_utf8));
+                return Some((digest, old.not_utf8, false));
             }
-            Some((digest, !is_utf8(bytes)))
+            Some((digest, !is_utf8(bytes), false))
         });
         for ((path, stat), content) in unknown.into_iter().zip(read) {
-            let digest = content.map(|(digest, _)| digest);
-            if let Some((digest, not_utf8)) = content {
+            let digest = content.map(|(digest, ..)| digest);
+            if let Some((digest, not_utf8, is_script)) = content {
                 if let Some(stat) = stat {
-                    records.insert(
-                        path.clone(),
-                        KnownFile { stat, digest, racy: stat.is_racy(began), not_utf8 },
-                    );
+                    let racy = stat.is_racy(began);
+                    records.insert(path.clone(), KnownFile { stat, digest, racy, not_utf8, is_script });
                 }
                 if not_utf8 {
                     not_utf8_files.insert(path.clone());
                 }
             }
-            files.insert(path, digest);
+            if path.is_python() {
+                files.insert(path, digest);
+            }
         }
         let unreadable = walk.unreadable();
         let records = ScanRecords { walk, files: records };
@@ -176,6 +204,7 @@ impl SnapshotScanner {
             && last.unreadable == snapshot.unreadable
             && last.import_layout == snapshot.import_layout
             && last.stats == snapshot.stats
+            && last.scripts == snapshot.scripts
         {
             return last.clone();
         }
@@ -195,7 +224,7 @@ impl SnapshotScanner {
             && known.walk.files().len() == known.files.len()
             && !known.files.values().any(|known| known.racy);
         if is_settled {
-            let files = known.files.iter().map(|(path, known)| (path.clone(), Some(known.digest))).collect();
+            let files = known.sources().map(|(path, known)| (path.clone(), Some(known.digest))).collect();
             let not_utf8 = known.files.iter().filter(|(_, known)| known.not_utf8);
             let not_utf8 = not_utf8.map(|(path, _)| path.clone()).collect();
             let unreadable = known.walk.unreadable();
@@ -226,11 +255,25 @@ impl SnapshotScanner {
             not_utf8,
             unreadable,
             import_layout: records.walk.import_layout(),
-            stats: records.files.iter().map(|(path, known)| (path.clone(), known.stat)).collect(),
+            stats: records.sources().map(|(path, known)| (path.clone(), known.stat)).collect(),
+            scripts: records.scripts().map(|(path, known)| (path.clone(), known.digest)).collect(),
             index,
             cache_folder: self.cache_folder.clone(),
         }
     }
+}
+
+/// The digest of a file without a suffix, if its first line says that it is a Python script.
+fn script_digest(path: &AbsPath, stat: Option<&Stat>) -> Option<Digest> {
+    stat.filter(|stat| stat.size <= MAX_SCRIPT_BYTES)?;
+    let mut bytes = Vec::new();
+    let mut file = std::fs::File::open(path.as_path()).ok()?;
+    (&mut file).take(MAX_LINE_BYTES).read_to_end(&mut bytes).ok()?;
+    if !is_python_script(&String::from_utf8_lossy(&bytes)) {
+        return None;
+    }
+    file.take(MAX_SCRIPT_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(Digest::of(&bytes))
 }
 
 /// Whether a server that takes a file for UTF-8 decodes these bytes rightly.
@@ -268,9 +311,17 @@ impl Snapshot {
         not_utf8: BTreeSet<WorkspacePath>,
         unreadable: BTreeSet<String>,
     ) -> Arc<Self> {
-        let (import_layout, stats, index) =
-            (BTreeSet::new(), BTreeMap::new(), WordIndex::new(None, BTreeSet::new()));
-        Arc::new(Self { root, files, not_utf8, unreadable, import_layout, stats, index, cache_folder: None })
+        Arc::new(Self {
+            root,
+            files,
+            not_utf8,
+            unreadable,
+            import_layout: BTreeSet::new(),
+            stats: BTreeMap::new(),
+            scripts: BTreeMap::new(),
+            index: WordIndex::new(None, BTreeSet::new()),
+            cache_folder: None,
+        })
     }
 
     /// The symbolic links that are not below a folder that is skipped.
@@ -295,6 +346,13 @@ impl Snapshot {
     #[must_use]
     pub const fn files(&self) -> &BTreeMap<WorkspacePath, Option<Digest>> {
         &self.files
+    }
+
+    /// The Python scripts without a suffix, which no server knows by itself, with their content digests. They are no part of
+    /// [`Snapshot::digest`].
+    #[must_use]
+    pub const fn scripts(&self) -> &BTreeMap<WorkspacePath, Digest> {
+        &self.scripts
     }
 
     /// Files in an encoding other than UTF-8, or one that is not known. A server that reads them from disk decodes them wrongly.
@@ -442,8 +500,8 @@ fn load_known(path: &AbsPath, root: &AbsPath) -> Option<ScanRecords> {
         let path = WorkspacePath::new(reader.text()?)?;
         let stat =
             Stat { size: reader.u64()?, mtime: reader.i64()?, ctime: reader.i64()?, inode: reader.u64()? };
-        let (racy, not_utf8) = (reader.u64()? != 0, reader.u64()? != 0);
-        Some((path, KnownFile { stat, digest: reader.digest()?, racy, not_utf8 }))
+        let (racy, not_utf8, is_script) = (reader.u64()? != 0, reader.u64()? != 0, reader.u64()? != 0);
+        Some((path, KnownFile { stat, digest: reader.digest()?, racy, not_utf8, is_script }))
     });
     // At once, which is faster than one by one when they are in order.
     let files = files.collect::<Option<BTreeMap<_, _>>>()?;
@@ -454,7 +512,7 @@ fn load_known(path: &AbsPath, root: &AbsPath) -> Option<ScanRecords> {
 fn store_known(path: &AbsPath, known: &ScanRecords) {
     let mut writer = FieldWriter::default();
     writer.u64(known.files.len() as u64);
-    for (path, KnownFile { stat, digest, racy, not_utf8 }) in &known.files {
+    for (path, KnownFile { stat, digest, racy, not_utf8, is_script }) in &known.files {
         writer.text(path.as_str());
         writer.u64(stat.size);
         writer.i64(stat.mtime);
@@ -462,6 +520,7 @@ fn store_known(path: &AbsPath, known: &ScanRecords) {
         writer.u64(stat.inode);
         writer.u64(u64::from(*racy));
         writer.u64(u64::from(*not_utf8));
+        writer.u64(u64::from(*is_script));
         writer.digest(digest);
     }
     known.walk.write(&mut writer);
@@ -472,7 +531,12 @@ fn store_known(path: &AbsPath, known: &ScanRecords) {
 mod tests {
     use std::fs;
 
+    use super::super::walk::MAX_MAYBE_SCRIPTS;
     use super::*;
+
+    fn path(text: &str) -> WorkspacePath {
+        WorkspacePath::new(text).unwrap()
+    }
 
     struct TestWorkspace {
         _folder: tempfile::TempDir,
@@ -556,6 +620,39 @@ mod tests {
             fs::remove_file(folder.root.join("d.py").as_path()).unwrap();
             assert_eq!(scanner.scan().digest(), first.digest());
         }
+    }
+
+    #[test]
+    fn scripts_have_no_suffix_and_say_that_they_are_python() {
+        let folder = TestWorkspace::new(&[
+            ("bin/run", "#!/usr/bin/env python3\nx = 1\n"),
+            ("bin/run.txt", "#!/usr/bin/env python3\n"),
+            ("LICENSE", "python\n"),
+            ("a.py", "x"),
+        ]);
+        let scripts = |snapshot: &Snapshot| {
+            snapshot.scripts().keys().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        let mut scanner = SnapshotScanner::new(&folder.root, Some(&folder.cache), ChangeDetection::Stat, 2);
+        let first = scanner.scan();
+        assert_eq!((scripts(&first).as_str(), first.files().len()), ("bin/run", 1));
+        assert!(Arc::ptr_eq(&first, &scanner.scan()), "nothing changed");
+        folder.write("LICENSE", "#!/usr/bin/python\n");
+        let second = scanner.scan();
+        assert_eq!((scripts(&second).as_str(), second.digest()), ("LICENSE bin/run", first.digest()));
+        folder.write("bin/run", "#!/usr/bin/env python3\nx = 2\n");
+        assert_ne!(scanner.scan().scripts()[&path("bin/run")], first.scripts()[&path("bin/run")]);
+        folder.write("bin/run", "#!/bin/sh\n");
+        assert_eq!(scripts(&scanner.scan()), "LICENSE");
+        assert_eq!(
+            scripts(&Snapshot::take(&folder.root, Some(&folder.cache), ChangeDetection::Stat, 1)),
+            "LICENSE"
+        );
+        // Data has no suffix, either.
+        for number in 0..=MAX_MAYBE_SCRIPTS {
+            folder.write(&format!("bin/{number}"), "#!/usr/bin/python\n");
+        }
+        assert_eq!(scripts(&scanner.scan()), "LICENSE");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Lists the Python files of a workspace.
+//! Lists the Python files of a workspace, and the files without a suffix, which may be Python scripts.
 //!
 //! The walk ignores the server's `include` and `exclude` and git's ignore rules, because completeness must not depend
 //! on them. It skips only folders that never contain the workspace's own code: names that begin with a dot,
@@ -37,6 +37,14 @@ pub struct Stat {
     pub inode: u64,
 }
 
+/// A folder with more files without a suffix has data and no scripts.
+pub(super) const MAX_MAYBE_SCRIPTS: usize = 500;
+
+/// Whether a file may be a Python script by its name: scripts have no suffix.
+fn may_be_script(name: &str) -> bool {
+    !name.contains('.')
+}
+
 impl Stat {
     pub(super) fn of(metadata: &Metadata) -> Self {
         Self {
@@ -70,7 +78,7 @@ pub struct WorkspaceWalk {
 struct WalkedFolder {
     /// The folder's `stat`, taken just before it was read; `None` when it would not show a later change.
     stat: Option<FolderStat>,
-    /// The Python files that are not links; `None` where `stat` failed.
+    /// The Python files that are not links, and those that may be scripts; `None` where `stat` failed.
     files: Vec<(WorkspacePath, Option<Stat>)>,
     links: Vec<SymbolicLink>,
     /// Its subfolders, except the skipped ones.
@@ -198,7 +206,7 @@ impl WorkspaceWalk {
         self.is_complete
     }
 
-    /// Every Python file; `None` where `stat` failed.
+    /// Every Python file, and every file that may be a script; `None` where `stat` failed.
     #[must_use]
     pub fn files(&self) -> BTreeMap<WorkspacePath, Option<Stat>> {
         let linked = self.folders.values().flat_map(|folder| &folder.links).filter_map(|link| {
@@ -223,7 +231,8 @@ impl WorkspaceWalk {
         let mut shape = BTreeSet::new();
         for (path, folder) in self.folders.iter().filter(|(_, folder)| folder.kind == FolderKind::Read) {
             let is_python = |link: &SymbolicLink| matches!(link.resolves_to, LinkTarget::Python(_));
-            if folder.files.is_empty() && !folder.links.iter().any(is_python) {
+            let is_module = |(path, _): &(WorkspacePath, Option<Stat>)| path.is_python();
+            if !folder.files.iter().any(is_module) && !folder.links.iter().any(is_python) {
                 shape.insert(format!("{path}/"));
             }
             shape.extend(folder.other.iter().cloned());
@@ -462,7 +471,7 @@ impl FolderReader<'_> {
                 }
             } else if kind.is_symlink() {
                 folder.links.push(SymbolicLink::read(self.root, inner));
-            } else if kind.is_file() && is_python(&name) {
+            } else if kind.is_file() && (is_python(&name) || may_be_script(&name)) {
                 let stat = entry.metadata().ok().as_ref().map(Stat::of);
                 folder.files.extend(WorkspacePath::new(&inner).map(|file| (file, stat)));
             } else if name == "py.typed" || name.ends_with(".so") || name.ends_with(".pyd") {
@@ -471,6 +480,10 @@ impl FolderReader<'_> {
         }
         // File systems may list entries in any order.
         folder.files.sort();
+        let may_be_scripts = folder.files.iter().filter(|(path, _)| !path.is_python()).count();
+        if may_be_scripts > MAX_MAYBE_SCRIPTS {
+            folder.files.retain(|(path, _)| path.is_python());
+        }
         folder.links.sort();
         folder.below.sort();
         folder.other.sort();

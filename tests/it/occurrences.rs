@@ -415,9 +415,20 @@ def use(module, typed: ModuleType):
     getattr(module, 'helper')
     getattr(typed, 'helper')
     getattr(sys.modules['pkg.m'], 'helper')
+//- /empty/__init__.py
+//- /empty/m.py
+def other(): ...
+//- /dotted.py
+import empty.m
+getattr(empty.m, 'other')
 ",
     );
     for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        let dotted = uses(&env, "py://empty.m#other");
+        assert_eq!(
+            (dotted.at(), dotted.status.as_str()),
+            (vec!["dotted.py:2:19", "empty/m.py:1:5"], "complete")
+        );
         let found = uses(&env, "py://pkg.m#helper");
         assert!(found.at().starts_with(&["pkg/m.py:1:5", "use.py:4:13", "use.py:5:17"]), "{:?}", found.at());
         // What a variable holds only ty says.
@@ -430,6 +441,103 @@ def use(module, typed: ModuleType):
         env.write("held.py", "");
         env.write("use.py", "from pkg import m\ngetattr(m, 'helper')\n");
         assert_eq!(uses(&env, "py://pkg.m#helper").status, "complete");
+    }
+}
+
+/// A Python script is code, too, if its first line says so and it has no suffix.
+#[test]
+fn scripts_without_a_suffix() {
+    let project = Project::parse(
+        "\
+//- /shop.py
+def total(): ...
+//- /bin/report
+#!/usr/bin/env python3
+from shop import total as t
+from shop import total
+total()
+t()  # total
+//- /bin/other
+#!/usr/bin/python
+def total(): ...
+total()
+//- /bin/shell
+#!/bin/sh
+from shop import total
+",
+    );
+    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        let found = uses(&env, "py://shop#total");
+        let expected = [
+            "bin/report:2:18",
+            "bin/report:2:27",
+            "bin/report:3:18",
+            "bin/report:4:1",
+            "bin/report:5:1",
+            "shop.py:1:5",
+        ];
+        assert_eq!((found.at(), found.status.as_str()), (expected.to_vec(), "complete"));
+        assert_eq!(found.bundle["facts"]["completeness"]["explained"]["other"], 2);
+        // A file that is made a script.
+        env.write("bin/shell", "#!/usr/bin/python3\nfrom shop import total\n");
+        assert!(uses(&env, "py://shop#total").at().contains(&"bin/shell:2:18"));
+        env.write("bin/shell", "#!/bin/sh\nfrom shop import total\n");
+        assert_eq!(uses(&env, "py://shop#total").at(), expected);
+        let rename = ["rename", "py://shop#total", "add", "--allow-dirty", "--apply", "--json"];
+        let bundle = env.lanser(rename).answer();
+        let text = std::fs::read_to_string(env.file("bin/report")).unwrap();
+        assert!(text.ends_with("import add as t\nfrom shop import add\nadd()\nt()  # total\n"), "{text}");
+        assert_eq!(bundle["edits"]["residue"]["kinds"], json!({"comment": 1, "document": 1}), "{bundle}");
+        let moved = ["move", "py://shop", "py://market", "--allow-dirty", "--apply", "--json"];
+        env.lanser(moved).answer();
+        let text = std::fs::read_to_string(env.file("bin/report")).unwrap();
+        assert!(text.contains("from market import add\n"), "{text}");
+        env.write("bin/report", "#!/usr/bin/env python3\nfrom market import adding\n");
+        assert_eq!(env.lanser(["diag", "bin/report"]).code, Some(0));
+        assert!(env.lanser(["diag", "bin/report"]).stdout.contains("bin/report:2:20"));
+    }
+}
+
+/// The object of `getattr(x.attribute, "name")` may be what a property returns, or what a decorator makes of a function.
+#[test]
+fn strings_that_getattr_looks_up_on_properties() {
+    let project = Project::parse(
+        "\
+//- /held.py
+def helper(): ...
+//- /m.py
+from types import ModuleType
+from typing import Callable
+import held
+class Handler:
+    def handle(self): ...
+def deco(f: Callable[[], None]) -> Handler:
+    return Handler()
+@deco
+def decorated() -> None: ...
+def plain() -> None: ...
+class Uses:
+    @property
+    def handler(self) -> Handler:
+        return Handler()
+    @property
+    def module(self) -> ModuleType:
+        return held
+def use(uses: Uses):
+    getattr(uses.handler, 'handle')
+    getattr(decorated, 'handle')
+    getattr(plain, 'handle')
+    getattr(uses.module, 'helper')
+",
+    );
+    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        let found = uses(&env, "py://m#Handler.handle");
+        let mut either: Vec<&str> = found.at();
+        either.extend(found.unresolved.iter().map(String::as_str));
+        assert_eq!(either, ["m.py:5:9", "m.py:19:28", "m.py:20:25"]);
+        assert_eq!(found.at()[1], "m.py:19:28");
+        let found = uses(&env, "py://held#helper");
+        assert_eq!((found.status.as_str(), found.unresolved), ("partial", vec!["m.py:22:27".to_owned()]));
     }
 }
 
@@ -483,6 +591,38 @@ run = [A().call]
         // What an attribute holds may be reached by the name of the method.
         let bundle = env.lanser(["rename", "A.call", "same", "--allow-dirty", "--json"]).bundle();
         assert_eq!(bundle["error"]["data"]["failed"], json!(["completeness"]), "{bundle}");
+    }
+}
+
+/// A decorator gets the function, too, unless it is known to leave the calls to its callers.
+#[test]
+fn variables_may_hold_decorated_functions() {
+    let project = Project::parse(
+        "\
+//- /app.py
+from typing import Callable
+class App:
+    def __init__(self) -> None:
+        self.callbacks: list[Callable[[], int]] = []
+    def register(self, callback: Callable[[], int]) -> Callable[[], int]:
+        self.callbacks.append(callback)
+        return callback
+def run(main: Callable[[], int], plain: Callable[[], int]) -> int:
+    return main() + plain()
+//- /m.py
+from functools import lru_cache
+from app import App
+app = App()
+@app.register
+def main() -> int: return 1
+@lru_cache
+def plain() -> int: return 1
+",
+    );
+    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        let found = uses(&env, "py://m#main");
+        assert_eq!((found.at(), &found.unresolved), (vec!["m.py:5:5"], &vec!["app.py:9:12".to_owned()]));
+        assert_eq!(uses(&env, "py://m#plain").status, "complete");
     }
 }
 
@@ -792,7 +932,8 @@ fn fixture_values_are_known() {
 
 #[test]
 fn one_answer_on_every_path() {
-    let project = Project::parse(&format!("{FAMILY}{FIXTURES}"));
+    let script = "//- /bin/tool\n#!/usr/bin/env python3\nfrom base import Base\nBase().convert('x')\n";
+    let project = Project::parse(&format!("{FAMILY}{FIXTURES}{script}"));
     let env = TestEnv::pyright_session(&project);
     let asked: [&[&str]; 6] = [
         &["refs", "py://app#App.send"],

@@ -58,7 +58,8 @@ fn callers(bundle: &Bundle, calls: &[Call], overrides: usize, verdict: &Complete
     let listed = total(bundle, calls.len() + overrides + verdict.unresolved.items.len());
     let listed = listed.saturating_sub(verdict.unresolved.count as usize);
     if overrides == 0 && calls.len() < listed {
-        return vec![format!("{listed} callers and overrides")];
+        // None of the listed ones is an override, but some of the others may be.
+        return vec![format!("{listed} callers or overrides")];
     }
     counts(calls.len(), "caller", listed - calls.len())
 }

@@ -121,10 +121,11 @@ pub fn parse(diff: &[u8]) -> Result<Vec<FilePatch>, PatchError> {
         }
     }
     if files.is_empty() {
-        return Err(PatchError {
-            line: 1,
-            reason: "not a unified diff: there is no `---` and `+++` header".to_owned(),
-        });
+        let reason = match diff.trim_ascii().is_empty() {
+            true => "it is empty",
+            false => "not a unified diff: there is no `---` and `+++` header",
+        };
+        return Err(PatchError { line: 1, reason: reason.to_owned() });
     }
     Ok(files)
 }
@@ -185,7 +186,8 @@ fn read_git_file(reader: &mut DiffReader<'_>) -> Result<FilePatch, PatchError> {
             break;
         }
         if line == b"GIT binary patch" || line.starts_with(b"Binary files ") {
-            return Err(reader.error("binary patches are not supported"));
+            return Err(reader
+                .error("binary patches are not read; the bundle of the preview (`--json`) can be applied"));
         }
         let known = [
             &b"old mode "[..],

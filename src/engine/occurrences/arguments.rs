@@ -7,9 +7,9 @@ use super::{Evidence, Explanation, MAY_BE_SIBLING, Token, UNKNOWN_RECEIVER, offs
 use crate::engine::failure::Failure;
 use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
-use crate::python::classes::Class;
+use crate::python::classes::{Class, DefinitionInfo};
 use crate::python::hierarchy::Relation;
-use crate::python::outline::{DefinitionKind, Outline, Span};
+use crate::python::outline::{DefinitionKind, Imported, Outline, Span};
 use crate::python::usage::{KeywordUse, TokenUse, Usage};
 
 /// Functions that copy an object with other values for fields.
@@ -182,9 +182,8 @@ impl Explainer<'_> {
         if !itself.items.is_empty() && itself.items.iter().all(is_module) {
             return Explanation::Other;
         }
-        let is_function = |place: &LspLocation| self.kind_at(place).is_some_and(DefinitionKind::is_function);
         // A function is not an object of a class of the workspace.
-        if !itself.items.is_empty() && itself.items.iter().all(is_function) {
+        if !itself.items.is_empty() && itself.items.iter().all(|place| self.is_function(place)) {
             return Explanation::Other;
         }
         let all = itself.items.iter().chain(&of_type.items);
@@ -200,7 +199,11 @@ impl Explainer<'_> {
         of_type: &Listing<LspLocation>,
     ) -> Explanation {
         if itself.items.is_empty() && self.may_be_in(token, subject) {
-            return Explanation::Unresolved("a module that the file does not import".to_owned());
+            // ty has no definition of `mod` in `pkg.mod`, not even after `import pkg.mod`.
+            return match self.imports_module(token, subject) {
+                true => Explanation::Reference(Evidence::rule(UseProvenance::Subscript)),
+                false => Explanation::Unresolved("a module that the file does not import".to_owned()),
+            };
         }
         let modules = itself.items.iter().filter(|place| place.range == crate::text::Range::default());
         // A variable may hold the module, and ty's definition of a module is the import in its package that loads it. The name of
@@ -221,9 +224,15 @@ impl Explainer<'_> {
     }
 
     /// What is defined at a place.
-    fn kind_at(&self, place: &LspLocation) -> Option<DefinitionKind> {
+    fn defined_at(&self, place: &LspLocation) -> Option<DefinitionInfo> {
         let (document, offset) = offset_of(self.cx, place)?;
-        Some(self.classes.defined_at(&document.path, offset)?.kind)
+        self.classes.defined_at(&document.path, offset)
+    }
+
+    /// Whether the name that is defined at a place is that of a function: a decorator may make any object of it, as `@property` does.
+    fn is_function(&self, place: &LspLocation) -> bool {
+        self.defined_at(place)
+            .is_some_and(|defined| defined.kind.is_function() && defined.decorators.is_empty())
     }
 
     /// Whether a place is in an import: what it binds is a module, or an object of one.
@@ -235,9 +244,11 @@ impl Explainer<'_> {
 
     /// Whether an object that is no known module may be one: its type is not known, or that of all modules.
     fn may_be_module(&self, itself: &Listing<LspLocation>, of_type: &Listing<LspLocation>) -> bool {
-        let is_declared = |kind: DefinitionKind| kind.is_function() || kind == DefinitionKind::Class;
+        let is_class = |defined: DefinitionInfo| defined.kind == DefinitionKind::Class;
         let is_definition = |place: &LspLocation| {
-            place.range == crate::text::Range::default() || self.kind_at(place).is_some_and(is_declared)
+            place.range == crate::text::Range::default()
+                || self.is_function(place)
+                || self.defined_at(place).is_some_and(is_class)
         };
         if !itself.items.is_empty() && itself.items.iter().all(is_definition) {
             return false;
@@ -249,15 +260,21 @@ impl Explainer<'_> {
         classes.len() < others.len() || of_type.items.is_empty() || classes.iter().any(is_module)
     }
 
-    /// Whether the symbol is in the module `pkg.mod`, whose last name is given: other files import it, and this one only `pkg`.
+    /// Whether the symbol is in the module `pkg.mod`, whose last name is given.
     fn may_be_in(&self, token: &Token, module: &Span) -> bool {
-        let text = &token.document.text;
-        let package = Usage::of(text).receiver(module.start).and_then(|receiver| receiver.dotted);
-        let names = package.iter().flat_map(|package| package.split('.'));
-        let chain: Vec<String> =
-            names.chain([&text[module.clone()], token.text()]).map(str::to_owned).collect();
+        let mut chain = dotted_name(token, module);
+        chain.push(token.text().to_owned());
         let reached = self.classes.resolve(&token.document.path, &chain);
         reached.iter().any(|place| self.symbol.definitions.contains(place))
+    }
+
+    /// Whether the file says `import pkg.mod` of the module `pkg.mod`, whose last name is given, or imports one below it.
+    fn imports_module(&self, token: &Token, module: &Span) -> bool {
+        let name = dotted_name(token, module).join(".");
+        Outline::parse(&token.document.text).imports.iter().any(|import| {
+            let rest = import.module.strip_prefix(&name);
+            import.what == Imported::Top && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
     }
 
     fn of_type(&self, found: &Listing<LspLocation>, provenance: UseProvenance) -> Explanation {
@@ -292,6 +309,14 @@ impl Explainer<'_> {
             Explanation::Other
         }
     }
+}
+
+/// The names of the expression `pkg.mod`, whose last name is given.
+fn dotted_name(token: &Token, last: &Span) -> Vec<String> {
+    let text = &token.document.text;
+    let before = Usage::of(text).receiver(last.start).and_then(|receiver| receiver.dotted);
+    let names = before.iter().flat_map(|before| before.split('.'));
+    names.chain([&text[last.clone()]]).map(str::to_owned).collect()
 }
 
 /// Whether a place is the first of its file.

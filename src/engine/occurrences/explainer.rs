@@ -479,7 +479,7 @@ impl<'l> Explainer<'l> {
     }
 
     fn is_passed(&self) -> bool {
-        *self.is_passed.get_or_init(|| values::is_passed(self.cx, &self.claimed))
+        *self.is_passed.get_or_init(|| values::is_passed(self.cx, self.symbol, &self.claimed))
     }
 
     /// A string that the server does not know as a key. Pyright knows it where the dictionary is declared to be the `TypedDict`, but for

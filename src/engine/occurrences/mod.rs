@@ -240,7 +240,7 @@ pub(super) async fn explain(
     let mut symbol = closure.complete(symbol, named.family).await?;
     symbol.is_local_value = matches!(symbol.reach, symbol::Reach::Local)
         && symbol.is_callable
-        && values::is_passed(cx, closure.references.keys());
+        && values::is_passed(cx, &symbol, closure.references.keys());
     symbol.replaces_methods =
         symbol.is_callable && values::replaces_methods(cx, &classes, closure.references.keys(), &symbol.name);
     let family = Family::of(cx, &classes, &symbol);
@@ -299,7 +299,7 @@ pub(super) async fn explain(
             explanation => explained.add(cx, &token, explanation),
         }
     }
-    let is_passed = !variables.is_empty() && values::is_passed(cx, explained.references.keys());
+    let is_passed = !variables.is_empty() && values::is_passed(cx, &symbol, explained.references.keys());
     for (token, explanation) in variables {
         let held = || Explanation::Unresolved(explainer::HELD.to_owned());
         explained.add(cx, &token, if is_passed { held() } else { explanation });

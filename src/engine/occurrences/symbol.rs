@@ -8,6 +8,7 @@ use super::super::positions::by_name;
 use super::{Named, offset_of};
 use crate::path::AbsPath;
 use crate::python::classes::{Class, Classes};
+use crate::python::decorated::is_plain_decorator;
 use crate::python::outline::DefinitionKind;
 use crate::python::roles::{is_type_parameter, parameter_at};
 use crate::python::scopes::{ScopeKind, Scopes};
@@ -41,6 +42,8 @@ pub(super) struct SearchedSymbol {
     /// Whether variables may hold it: a function or a class of a function that is used as a value there. For others it is worked out
     /// when it is asked for.
     pub(super) is_local_value: bool,
+    /// Whether a decorator gets it, which may pass it on.
+    pub(super) is_passed_to_decorator: bool,
     /// Whether it is made an attribute of its name of some object, in place of the method of that name that the object's class may have.
     /// Worked out when the references of the server are known.
     pub(super) replaces_methods: bool,
@@ -96,6 +99,7 @@ impl SearchedSymbol {
             definitions,
             is_callable: false,
             is_local_value: false,
+            is_passed_to_decorator: false,
             replaces_methods: false,
             is_function: false,
             is_property: false,
@@ -138,8 +142,13 @@ impl SearchedSymbol {
                 self.is_property |= defined.kind == DefinitionKind::Property;
                 self.is_fixture |= defined.kind.is_function() && is_fixture(&defined.decorators);
                 self.is_hook |= defined.kind.is_function() && is_hook(&defined.name, &defined.decorators);
+                self.is_passed_to_decorator |= defined.kind.is_function()
+                    && defined.kind != DefinitionKind::Property
+                    && !defined.decorators.iter().all(|name| is_plain_decorator(name));
             }
         }
+        // pytest and pluggy call them with what they know.
+        self.is_passed_to_decorator &= !self.is_fixture && !self.is_hook;
         let Some((path, offset)) = sites.into_iter().next() else { return };
         let Ok(document) = cx.state.files.read(&path) else { return };
         self.reach = if let Some(parameter) = parameter_at(&document.text, offset) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::super::context::RequestContext;
 use super::offset_of;
+use super::symbol::SearchedSymbol;
 use crate::lsp::LspLocation;
 use crate::python::classes::Classes;
 use crate::python::outline::Span;
@@ -11,11 +12,15 @@ use crate::python::usage::{TokenUse, Usage};
 use crate::text::names::whole_names;
 use crate::workspace::files::{Document, Files as _};
 
-/// Whether what the places use is passed or assigned as a value somewhere in the workspace.
+/// Whether the symbol, which the places use, is passed or assigned as a value somewhere in the workspace.
 pub(super) fn is_passed<'p>(
     cx: &RequestContext<'_>,
+    symbol: &SearchedSymbol,
     places: impl IntoIterator<Item = &'p LspLocation>,
 ) -> bool {
+    if symbol.is_passed_to_decorator {
+        return true;
+    }
     let places: Vec<&LspLocation> = places.into_iter().collect();
     by_file(cx, &places).any(|(document, mut offsets)| {
         let usage = Usage::of(&document.text);

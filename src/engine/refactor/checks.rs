@@ -23,6 +23,8 @@ pub(super) struct Checks<'r> {
     offers_family: bool,
     /// Whether none of the open places can be renamed.
     offers_exclude: bool,
+    /// Whether git can record the changes that it reports.
+    offers_commit: bool,
     /// Whether `--check importers` would compare the files that were left out.
     offers_importers: bool,
     /// The option for a server other than the default.
@@ -70,6 +72,7 @@ impl<'r> Checks<'r> {
             early: BTreeSet::new(),
             offers_family: false,
             offers_exclude: false,
+            offers_commit: false,
             offers_importers: false,
             server: settings.server.option(settings.server_version.as_deref()),
         }
@@ -107,6 +110,11 @@ impl<'r> Checks<'r> {
     /// Records that none of the open places can be renamed, so that they can only be left.
     pub(super) fn offer_exclude(&mut self) {
         self.offers_exclude = true;
+    }
+
+    /// Records that git can record what it reports.
+    pub(super) fn offer_commit(&mut self) {
+        self.offers_commit = true;
     }
 
     /// Records that affected files were left out which a rename can compare, too; returns whether it is a rename.
@@ -270,7 +278,11 @@ impl<'r> Checks<'r> {
         let command = self.next_command(&options);
         let anyway = if self.request.options.apply { "to apply the edit anyway" } else { "to go on anyway" };
         match stopping[0].name {
-            CheckName::Git if is_alone => format!("commit or stash the changes; {anyway}: {command}"),
+            CheckName::Git if is_alone && self.offers_commit => {
+                format!("commit or stash the changes; {anyway}: {command}")
+            }
+            // Nothing brings an ignored file back but `undo`.
+            CheckName::Git if is_alone => format!("{anyway}: {command}"),
             CheckName::Completeness if is_alone && self.offers_exclude => {
                 format!("no rename changes these places; to leave them as they are: {command}")
             }

@@ -136,7 +136,13 @@ pub(super) fn check(
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    let failed = format!("`{}` {}{more}", renaming.new, shown.join(", "));
+    let shown = match shown.split_last() {
+        Some((last, others)) if more.is_empty() && !others.is_empty() => {
+            format!("{} and {last}", others.join(", "))
+        }
+        _ => shown.join(", "),
+    };
+    let failed = format!("`{}` {shown}{more}", renaming.new);
     let passed = format!("`{}` is free in {}", renaming.new, super::planning::files(renaming.splices.len()));
     checks.fail_if_any(CheckName::Collision, places, &passed, &failed);
 }

@@ -157,6 +157,9 @@ pub(super) fn hint(error: &TransactionError) -> Option<&'static str> {
         TransactionError::AlreadyUndone { .. } => {
             "`lanser undo` with the id of the undo makes the edit again"
         }
+        TransactionError::AlreadyRestored { .. } => {
+            "to undo an earlier transaction, name its id from `lanser undo --list`"
+        }
         TransactionError::Conflict { .. } => {
             "undo those edits first; `lanser undo --list` lists the ones that lanser made"
         }

@@ -10,7 +10,7 @@ use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
 use crate::engine::inputs::Inputs;
 use crate::model::request::CheckScope;
-use crate::path::AbsPath;
+use crate::path::{AbsPath, WorkspacePath};
 use crate::python::hierarchy::{ModuleImports, imports_of};
 use crate::python::passed_on::{aliases_of, is_import_passed_on, is_module_passed_on};
 use crate::tape::{IoKind, Tape};
@@ -59,15 +59,17 @@ pub(in crate::engine) async fn affected(
     plan: &EditPlan,
     kind: EditKind<'_>,
 ) -> Result<AffectedFiles, Failure> {
-    let root = cx.state.inputs.snapshot.root();
+    let snapshot = &cx.state.inputs.snapshot;
+    let root = snapshot.root();
+    let is_code = |path: &WorkspacePath| path.is_python() || snapshot.scripts().contains_key(path);
     let edited: Vec<AbsPath> = plan
         .changes()
         .iter()
-        .filter(|change| change.path.is_python() && change.after.is_some())
+        .filter(|change| is_code(&change.path) && change.after.is_some())
         .map(|change| root.join(change.path.as_str()))
         .collect();
     let touched: Vec<AbsPath> =
-        plan.paths().filter(|path| path.is_python()).map(|path| root.join(path.as_str())).collect();
+        plan.paths().filter(|path| is_code(path)).map(|path| root.join(path.as_str())).collect();
     let names: Vec<String> = match kind {
         EditKind::Any | EditKind::RenamesLocal | EditKind::RenamesParameter(_) => Vec::new(),
         EditKind::Renames(names)

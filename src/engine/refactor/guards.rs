@@ -90,8 +90,11 @@ fn check_git(checks: &mut Checks<'_>, request: &Request, is_unplanned: bool, out
     let is_changed = |state: &GitFileState| {
         matches!(state, GitFileState::Modified | GitFileState::Conflicted | GitFileState::Untracked)
     };
-    if is_early && report.files.values().chain(report.elsewhere.values()).any(is_changed) {
-        checks.stops_early(CheckName::Git);
+    if report.files.values().chain(report.elsewhere.values()).any(is_changed) {
+        checks.offer_commit();
+        if is_early {
+            checks.stops_early(CheckName::Git);
+        }
     }
     if let Some((path, state)) = dirty.first() {
         let more = match dirty.len() - 1 {

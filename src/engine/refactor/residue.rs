@@ -58,7 +58,9 @@ pub(super) async fn add_documents(
     };
     let mut found = blocking(find).await?;
     let edited = edited_lines(state, edit);
-    found.retain(|(path, line, _)| !edited.contains(&(path.clone(), *line)));
+    // Scripts are searched as code.
+    let scripts = state.inputs.snapshot.scripts();
+    found.retain(|(path, line, _)| !scripts.contains_key(path) && !edited.contains(&(path.clone(), *line)));
     if found.is_empty() {
         return Ok(());
     }

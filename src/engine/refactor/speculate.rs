@@ -22,7 +22,7 @@ use crate::model::analyzer::{AnalyzerKind, DiagnosticSource, SourceReport};
 use crate::model::edits::{CheckName, DiagnosticsDelta, UnaffectedFiles};
 use crate::model::facts::Diagnostic;
 use crate::model::request::{Command, Severity};
-use crate::path::{AbsPath, DocUri, is_python};
+use crate::path::{AbsPath, DocUri, is_python, is_python_script};
 use crate::python::outline::Outline;
 use crate::reward::MeasuredDiagnostics;
 use crate::reward::judge::RepairedPlace;
@@ -73,7 +73,10 @@ impl<'d> EditOverlay<'d> {
     fn python(&self) -> impl Iterator<Item = (&AbsPath, Option<&Arc<Document>>)> {
         self.files
             .iter()
-            .filter(|(path, _)| is_python(path.as_str()))
+            .filter(|(path, document)| {
+                let is_script = document.as_ref().is_some_and(|document| is_python_script(&document.text));
+                is_python(path.as_str()) || is_script
+            })
             .map(|(path, document)| (path, document.as_ref()))
     }
 }

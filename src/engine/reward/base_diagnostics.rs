@@ -30,7 +30,7 @@ use crate::tape::IoKind;
 use crate::text::decode_source;
 use crate::workspace::file_tree::FileTree;
 use crate::workspace::files::read_text;
-use crate::workspace::history::commit_id;
+use crate::workspace::history::{HistoryError, commit_id};
 
 /// The diagnostics at a base revision.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -135,9 +135,16 @@ async fn measure(
 impl BaseTree {
     /// Reads a revision. Blocking.
     fn read(root: &AbsPath, revision: &str, now: &[WorkspacePath]) -> Result<Self, ErrorBody> {
-        let missing = |error: crate::workspace::history::HistoryError| {
-            ErrorBody::new(ErrorSymbol::NotFound, error.to_string())
-                .hint("name a revision that this repository has; a shallow clone has only the latest: `git fetch --unshallow`")
+        let missing = |error: HistoryError| {
+            let hint = match error {
+                HistoryError::NoRepository(_) => {
+                    "diagnostics are new compared with a revision: run this in a git repository"
+                }
+                HistoryError::NoRevision { .. } => {
+                    "name a revision that this repository has; a shallow clone has only the latest: `git fetch --unshallow`"
+                }
+            };
+            ErrorBody::new(ErrorSymbol::NotFound, error.to_string()).hint(hint)
         };
         let commit = commit_id(root, revision).map_err(missing)?;
         let mut files = FileTree::of_revision(root, &commit).map_err(missing)?;

@@ -16,6 +16,7 @@ use super::{LspServer, codes, failed, of_body, read};
 use crate::engine::{AbsolutePaths, UnsavedTexts};
 use crate::lsp::jsonrpc::ResponseError;
 use crate::model::bundle::Bundle;
+use crate::model::edits::CheckName;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{Completeness, CompletenessStatus, Facts, Location};
 use crate::model::request::{Command, Direction, DirtyPolicy, Options, Request, Severity, TypeDirection};
@@ -460,10 +461,13 @@ impl RequestHandler<'_> {
         let edits = bundle.edits.as_ref();
         if let Some(error) = &bundle.error {
             let mut error = of_body(error);
-            let stopping = edits.into_iter().flat_map(|edits| &edits.safety).filter(|check| check.stops());
-            let places: Vec<&str> = stopping.flat_map(|check| &check.places).map(String::as_str).collect();
+            let stopping = || edits.into_iter().flat_map(|edits| &edits.safety).filter(|check| check.stops());
+            let places: Vec<&str> = stopping().flat_map(|check| &check.places).map(String::as_str).collect();
             if !places.is_empty() {
                 error.message = format!("{}\nat: {}", error.message, first_places(&places, places.len()));
+            }
+            if !self.server.workspace.family && stopping().any(|check| check.name == CheckName::Overrides) {
+                error.message.push_str("\n`lanser lsp --rename-family` renames related methods, too");
             }
             return Err(error);
         }

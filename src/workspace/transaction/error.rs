@@ -124,6 +124,12 @@ pub enum TransactionError {
         /// That of the transaction that undid it.
         by: String,
     },
+    /// Something else, such as git, restored the files of the transaction to be undone.
+    #[error("the files of the transaction {id} are as they were before it: there is nothing to undo")]
+    AlreadyRestored {
+        /// Its id.
+        id: String,
+    },
     /// Files were edited since the transaction to be undone.
     #[error("edited since the transaction: {}", listed(.paths))]
     Conflict {
@@ -176,9 +182,10 @@ impl TransactionError {
             | Self::Overlap { .. }
             | Self::TooLarge { .. } => FailureClass::Unsafe,
             Self::Changed { .. } | Self::Exists { .. } | Self::Busy { .. } => FailureClass::ContentModified,
-            Self::Conflict { .. } | Self::AlreadyUndone { .. } | Self::Unreadable { .. } => {
-                FailureClass::Conflict
-            }
+            Self::Conflict { .. }
+            | Self::AlreadyUndone { .. }
+            | Self::AlreadyRestored { .. }
+            | Self::Unreadable { .. } => FailureClass::Conflict,
             Self::NoTransaction { .. } => FailureClass::NotFound,
             Self::HalfDone { cause, .. } => cause.class(),
         }

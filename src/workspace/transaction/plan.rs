@@ -140,9 +140,24 @@ pub(super) fn path_changes(
 }
 
 impl PathChange {
+    /// A change that requires what an entry has changed, to see whether a file is as it was before.
+    pub(super) fn again(entry: &JournalEntry) -> Self {
+        let content = || NewState {
+            content: NewContent::Bytes(Vec::new()),
+            metadata: NewMetadata::OfReplaced,
+            executable: None,
+        };
+        Self {
+            real_path: Some(entry.real_path.clone()),
+            follow: false,
+            moved: false,
+            expect: expected(entry.before.as_ref()),
+            new_state: entry.after.as_ref().map(|_| content()),
+        }
+    }
+
     /// The change that undoes an entry; `bytes` are its pre-image.
     pub(super) fn inverse(entry: &JournalEntry, bytes: Vec<u8>) -> Self {
-        let exactly = |image: &FileImage| Expect::Content(image.content.clone());
         let new_state = entry.before.as_ref().map(|image| match &image.content {
             Content::Link { target } => NewState {
                 content: NewContent::Link(target.clone()),
@@ -165,10 +180,15 @@ impl PathChange {
             real_path: Some(entry.real_path.clone()),
             follow: false,
             moved: false,
-            expect: entry.after.as_ref().map_or(Expect::Nothing, exactly),
+            expect: expected(entry.after.as_ref()),
             new_state,
         }
     }
+}
+
+/// That a file is as in an image; `None` stands for no file.
+fn expected(image: Option<&FileImage>) -> Expect {
+    image.map_or(Expect::Nothing, |image| Expect::Content(image.content.clone()))
 }
 
 /// Resolves and checks changes.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::journal::{Journal, JournalHeader};
+use super::journal::{Journal, JournalEntry, JournalHeader};
 use super::plan::{Checker, PathChange};
 use super::store::{ClosedJournal, JournalStore};
 use super::{CommittedTransaction, FolderModes, Label, Policy, TransactionError, Transactions};
@@ -182,6 +182,9 @@ impl Transactions {
                 if let Some(by) = undone.get(&journal.id) {
                     return Err(TransactionError::AlreadyUndone { id: journal.id, by: by.clone() });
                 }
+                if journal.entries.iter().all(|entry| is_restored(&checker, entry)) {
+                    return Err(TransactionError::AlreadyRestored { id: journal.id });
+                }
                 return Err(TransactionError::Conflict { paths: conflicts(&checker, &path_changes)? });
             }
             checked => checked?,
@@ -227,6 +230,12 @@ fn undone(log: &[LoggedTransaction]) -> BTreeMap<String, String> {
 const fn is_conflict(error: &TransactionError) -> bool {
     use TransactionError::{Changed, Exists, NotAFile};
     matches!(error, Changed { .. } | Exists { .. } | NotAFile { .. })
+}
+
+/// Whether a file is as it was before the transaction.
+fn is_restored(checker: &Checker<'_>, entry: &JournalEntry) -> bool {
+    let change = PathChange::again(entry);
+    checker.check(&BTreeMap::from([(entry.path.clone(), change)])).is_ok()
 }
 
 /// The files that changed since the transaction.

@@ -279,6 +279,24 @@ fn a_hard_link_is_refused_with_a_hint() {
     repository.env.lanser(["undo", "--allow-hard-links"]).text();
 }
 
+/// git can record what is changed, but not what it ignores.
+#[test]
+fn the_hint_says_what_git_can_record() {
+    let files = "//- /a.py\nx = 1\n//- /ignored.py\nx = 1\n//- /.gitignore\nignored.py\n";
+    let repository = Repository::with_ty(&Project::parse(files));
+    let bring = |uri: &str| {
+        let edit = append(uri, 0, "y = 1\n");
+        let error = repository.env.lanser_with_input(["apply", "-", "--apply", "--json"], edit);
+        error.error(77, "E/DIRTY_WORKTREE")["hint"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        bring("ignored.py"),
+        "to apply the edit anyway: lanser apply EDIT --server ty --allow-dirty --apply"
+    );
+    repository.env.write("a.py", "x = 2\n");
+    assert!(bring("a.py").starts_with("commit or stash the changes; to apply the edit anyway: "));
+}
+
 #[test]
 fn an_assume_unchanged_file_is_not_clean() {
     for mark in ["--assume-unchanged", "--skip-worktree"] {

@@ -159,6 +159,8 @@ fn unreadable_and_unfitting_edits_are_refused() {
     let repository = Repository::with_ty(&Project::parse("//- /a.py\nx = 1\ny = 2\n"));
     for (edit, part) in [
         ("hello", "not a unified diff"),
+        ("\n", "line 1 of the diff: it is empty"),
+        ("diff --git a/a.py b/a.py\nGIT binary patch\n", "the bundle of the preview"),
         ("{}", "neither"),
         ("{\"changes\": 3}", "cannot be parsed"),
         ("--- a.py\n+++ a.py\n@@ -1,2 +1 @@\n x\n", "line 5"),

@@ -292,6 +292,7 @@ fn a_rename_is_refused_where_the_command_refuses_it() {
     assert_eq!(refused["error"]["code"], -32803, "{refused}");
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(message.contains("Square") && message.contains("hint:"), "{refused}");
+    assert!(message.ends_with("`lanser lsp --rename-family` renames related methods, too"), "{refused}");
     assert!(refused["error"]["data"]["symbol"].is_string(), "{refused}");
     let keyword = with(place(&env, "shapes.py", "total"), json!({"newName": "class"}));
     assert_eq!(client.request("textDocument/rename", keyword)["error"]["code"], -32803);

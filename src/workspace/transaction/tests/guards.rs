@@ -357,6 +357,16 @@ fn an_undo_that_would_lose_edits_reports_the_files() {
     project.put("a.py", "x");
     std::fs::remove_file(project.root.join("b.py").as_path()).unwrap();
     project.put("d.py", "3");
+    // As if git had restored the files.
+    project.put("a.py", "1");
+    project.put("b.py", "2");
+    std::fs::rename(project.root.join("d.py").as_path(), project.root.join("c.py").as_path()).unwrap();
+    let error = transactions.undo(None, &label("undo"), Policy::default()).unwrap_err();
+    assert_eq!(error, TransactionError::AlreadyRestored { id: done.id.clone() });
+    assert_eq!(error.class(), FailureClass::Conflict);
+    project.put("a.py", "x");
+    std::fs::remove_file(project.root.join("b.py").as_path()).unwrap();
+    std::fs::rename(project.root.join("c.py").as_path(), project.root.join("d.py").as_path()).unwrap();
     let undone = transactions.undo(Some(&done.id), &label("undo"), Policy::default()).unwrap();
     let again = transactions.undo(Some(&done.id), &label("undo"), Policy::default()).unwrap_err();
     assert_eq!(
