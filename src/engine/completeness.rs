@@ -18,7 +18,7 @@ use crate::model::facts::{
     Completeness, CompletenessStatus, ExplainedCounts, Occurrence, Residue, Unresolved, UnresolvedOccurrence,
 };
 use crate::model::request::Scope;
-use crate::path::{AbsPath, WorkspacePath};
+use crate::path::{AbsPath, WorkspacePath, is_python};
 use crate::python::local_variable::code_of_local_variable;
 use crate::python::occurrences::{self, OccurrenceKind};
 use crate::text::{Position, SourceEncoding};
@@ -127,28 +127,20 @@ pub(super) fn open_files_with_names(
     used_in: UsedIn,
 ) -> Result<SearchedFiles, Failure> {
     let snapshot = &cx.state.inputs.snapshot;
-    let configured = cx.request.options.scope == Scope::Configured;
-    let absolute = |path| snapshot.absolute(&path);
-    // No server finds them.
-    let scripts: BTreeSet<AbsPath> = match used_in {
-        UsedIn::AnyFile => {
-            names.iter().flat_map(|name| cx.state.scripts_with_word(name)).map(absolute).collect()
-        }
-        _ => BTreeSet::new(),
-    };
     let files_with_name: BTreeSet<AbsPath> = names
         .iter()
         .flat_map(|name| cx.state.files_with_word(name))
-        .map(absolute)
-        .chain(scripts.iter().cloned())
+        .map(|path| snapshot.absolute(&path))
         .collect();
     let mut unreadable = unreadable(cx);
+    let configured = cx.request.options.scope == Scope::Configured;
     let finds_files = Profile::of(cx.settings.server).finds_files || used_in == UsedIn::OwnFile;
-    let is_opened = !configured && !finds_files;
-    let open: BTreeSet<AbsPath> = if is_opened { files_with_name.clone() } else { scripts }
-        .into_iter()
-        .chain(targets.iter().copied().cloned())
-        .collect();
+    // No server finds a script without a suffix.
+    let is_opened = |path: &&AbsPath| {
+        !configured && (!finds_files || used_in == UsedIn::AnyFile && !is_python(path.as_str()))
+    };
+    let open: BTreeSet<AbsPath> =
+        files_with_name.iter().filter(is_opened).chain(targets.iter().copied()).cloned().collect();
     unreadable.extend(cx.open(open.iter().cloned())?);
     let with_name: Vec<_> =
         files_with_name.iter().filter_map(|path| cx.state.files.read(path).ok()).collect();

@@ -153,8 +153,6 @@ impl MemoKey {
             let contents = ENTRY_POINT_FILES.map(|name| read_bytes(&root.join(name)).unwrap_or_default());
             fields.extend(contents);
         }
-        let scripts = inputs.snapshot.scripts().iter();
-        fields.extend(scripts.map(|(path, digest)| format!("{path} {digest}").into_bytes()));
         fields.extend(inputs.warnings.iter().map(|warning| warning.clone().into_bytes()));
         let outside = inputs.outside().map(|folder| folder.as_str().to_owned());
         let other_names = inputs

@@ -11,7 +11,7 @@ use crate::digest::Digest;
 use crate::model::environment::{Environment, OtherTool, Tool};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{Command, Request, Scope};
-use crate::path::{AbsPath, WorkspacePath, is_python_script};
+use crate::path::{AbsPath, WorkspacePath};
 use crate::python::hierarchy::imports_where;
 use crate::python::modules::ImportRoots;
 use crate::python::not_found::{NotFound, NotFoundReason};
@@ -25,12 +25,12 @@ use crate::relocate::locate::{
 };
 use crate::selector::PositionSpec;
 use crate::tape::{IoKind, Tape};
-use crate::text::names::whole_names;
 use crate::text::{ColumnUnit, Range};
 use crate::workspace::content_store::ContentStore;
 use crate::workspace::disk_cache::DiskCache;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError, canonical};
 use crate::workspace::parallel::parallel_map;
+use crate::workspace::scripts::is_python_script;
 
 /// Of more symbolic links to one file, it is not looked up whether something is imported through them.
 const MAX_LINKS: usize = 256;
@@ -231,28 +231,6 @@ impl RequestState {
         self.inputs.snapshot.files_with_word(word, self.threads, &self.tape)
     }
 
-    /// The same with the scripts without a suffix, in order.
-    pub(super) fn code_with_word(&self, word: &str) -> Vec<WorkspacePath> {
-        let mut found = self.files_with_word(word);
-        found.extend(self.scripts_with_word(word));
-        found.sort();
-        found
-    }
-
-    /// The scripts without a suffix that contain a word.
-    pub(super) fn scripts_with_word(&self, word: &str) -> Vec<WorkspacePath> {
-        let snapshot = &self.inputs.snapshot;
-        let find = || {
-            let has_word = |path: &&WorkspacePath| {
-                let read = self.files.read(&snapshot.absolute(path));
-                read.is_ok_and(|document| whole_names(&document.text, word).next().is_some())
-            };
-            let found: Vec<WorkspacePath> = snapshot.scripts().keys().filter(has_word).cloned().collect();
-            (!found.is_empty()).then_some(found)
-        };
-        self.tape.query_rare(IoKind::Index, &("scripts", word), find).unwrap_or_default()
-    }
-
     /// Why uses of what a file defines may be missed: a file imports a module through a symbolic link that leads to it, which is
     /// another module, as a server sees it.
     pub(super) fn linked(&self, path: &AbsPath) -> Option<String> {
@@ -369,7 +347,7 @@ impl RequestState {
                 return Err(Failure::not_found(message, "paths are relative to the workspace"));
             }
             if kind == FileKind::File {
-                if !path_option.is_python() && !self.inputs.snapshot.scripts().contains_key(path_option) {
+                if !path_option.is_python() && !self.inputs.snapshot.files().contains_key(path_option) {
                     let error =
                         ErrorBody::new(ErrorSymbol::Usage, format!("{path_option} is not a Python file"));
                     return Err(Failure::reported(
@@ -412,7 +390,7 @@ impl RequestState {
 
 /// Whether a file is Python code, by its name or its first line.
 fn is_python(document: &Document) -> bool {
-    crate::path::is_python(document.path.file_name()) || is_python_script(&document.text)
+    crate::path::is_python(document.path.file_name()) || is_python_script(document.text.as_bytes())
 }
 
 fn resolve(

@@ -245,7 +245,7 @@ fn tree_with(root: &AbsPath, texts: &UnsavedTexts) -> Result<FileTree, ErrorBody
             let message = format!("{path} has unsaved text and declares an encoding other than UTF-8");
             return Err(ErrorBody::new(ErrorSymbol::UnsupportedCap, message).hint("save the file"));
         }
-        if is_server_input(path) {
+        if is_server_input(path, &bytes) {
             tree.files.insert(path.clone(), Arc::new(bytes));
         }
     }

@@ -17,12 +17,6 @@ pub use workspace::WorkspacePath;
 /// What the names of Python source and stub files end with.
 pub(crate) const PYTHON_SUFFIXES: [&str; 3] = [".py", ".pyi", ".pyw"];
 
-/// Whether the first line of a text says that Python runs it.
-#[must_use]
-pub fn is_python_script(text: &str) -> bool {
-    text.starts_with("#!") && text.lines().next().is_some_and(|first| first.contains("python"))
-}
-
 /// Whether a path, or the name of a file, is that of a Python source or stub file.
 #[must_use]
 pub fn is_python(path: &str) -> bool {

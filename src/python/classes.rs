@@ -58,7 +58,7 @@ pub struct DefinitionInfo {
     pub class: Option<Class>,
     /// Its qualified name, from the module down.
     pub qualname: Vec<String>,
-    /// The decorators as dotted names, without arguments.
+    /// The decorators as dotted names, without arguments; empty for any other expression.
     pub decorators: Vec<String>,
 }
 
@@ -264,6 +264,16 @@ impl<'f> Classes<'f> {
             Module { name, source: Some(file.clone()), stub: None, folder: None, origin }
         });
         self.lookup.source(&module, file).ok()
+    }
+
+    /// Whether a file says `import pkg.mod` of the module `pkg.mod`, or imports one below it in this way.
+    #[must_use]
+    pub fn imports_dotted(&self, file: &AbsPath, module: &str) -> bool {
+        let imports = self.source(file).map(|source| source.outline.clone());
+        imports.iter().flat_map(|outline| &outline.imports).any(|import| {
+            let rest = import.module.strip_prefix(module);
+            import.what == Imported::Top && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
     }
 
     /// The definition whose name begins at an offset of a file.

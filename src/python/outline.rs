@@ -96,7 +96,7 @@ pub struct Definition {
     pub body: Option<Span>,
     /// The docstring literal, quotes included.
     pub doc: Option<Span>,
-    /// Decorators as dotted names (`functools.cache`, `x.setter`), without arguments.
+    /// Decorators as dotted names (`functools.cache`, `x.setter`), without arguments; empty for any other expression.
     pub decorators: Vec<String>,
     /// The bases of a class that are dotted names; a subscript (`Generic[T]`) counts as its value (`Generic`).
     pub bases: Vec<String>,

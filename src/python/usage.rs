@@ -330,10 +330,7 @@ impl<'t> Usage<'t> {
     /// The expression before the dot of the attribute whose name begins at an offset.
     #[must_use]
     pub fn receiver(&self, offset: usize) -> Option<Receiver> {
-        let token = self.token(offset)?;
-        let attribute = token.parent().filter(|parent| {
-            parent.kind() == "attribute" && parent.child_by_field_name("attribute") == Some(token)
-        })?;
+        let attribute = attribute_of(self.token(offset)?)?;
         let object = unwrapped(attribute.child_by_field_name("object")?);
         let called = (object.kind() == "call").then(|| object.child_by_field_name("function")).flatten();
         let dotted = dotted(object, self.text);
@@ -348,6 +345,13 @@ impl<'t> Usage<'t> {
         let is_replaceable = !is_self && replaceable().has(object, self.text);
         let (span, is_call) = (object.byte_range(), called.is_some());
         Some(Receiver { span, name, is_call, dotted, is_self, is_replaceable })
+    }
+
+    /// The dotted name of the object whose attribute the token at an offset is.
+    #[must_use]
+    pub fn object_name(&self, offset: usize) -> Option<String> {
+        let attribute = attribute_of(self.token(offset)?)?;
+        dotted(unwrapped(attribute.child_by_field_name("object")?), self.text)
     }
 
     /// The first parameter of the innermost method around an offset.
@@ -560,6 +564,13 @@ pub(super) fn whole_value(token: Node<'_>) -> (Node<'_>, bool) {
         node = parent;
     }
     (node, is_choice)
+}
+
+/// The attribute whose name a token is.
+fn attribute_of(token: Node<'_>) -> Option<Node<'_>> {
+    token.parent().filter(|parent| {
+        parent.kind() == "attribute" && parent.child_by_field_name("attribute") == Some(token)
+    })
 }
 
 /// The alias of an imported name; `None` when the token is not the name of an import.

@@ -5,11 +5,13 @@
 //! for analysis, so that its origin stays untouched.
 
 use std::collections::BTreeMap;
+use std::fs::{DirEntry, Metadata};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::files::read_bytes;
 use super::history::{HistoryError, RevisionFiles, ignore_filter};
+use super::scripts::{is_script, is_script_content, may_be_script};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::tape::Tape;
 
@@ -46,7 +48,8 @@ impl FileTree {
                     }
                 } else if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
                     // A revision does not have the content of a link's target either.
-                } else if let Some(path) = WorkspacePath::new(&path).filter(is_server_input)
+                } else if let Some(path) = WorkspacePath::new(&path)
+                    && (is_input_name(&path) || is_script_of(&entry, &here))
                     && let Ok(bytes) = read_bytes(&root.join(path.as_str()))
                 {
                     tree.files.insert(path, Arc::new(bytes));
@@ -72,9 +75,10 @@ impl FileTree {
     /// When the revision does not exist or the repository cannot be read.
     pub fn of_revision(root: &AbsPath, revision: &str) -> Result<Self, HistoryError> {
         let revision = RevisionFiles::at(root, revision, &Tape::off())?;
-        let wanted = |path: &WorkspacePath| is_server_input(path) && !is_in_skipped_folder(path);
-        let files = revision.files(wanted).into_iter().map(|(path, bytes)| (path, Arc::new(bytes)));
-        Ok(Self { files: files.collect() })
+        let may_be_input = |path: &WorkspacePath| is_input_name(path) || may_be_script(path.as_str());
+        let files = revision.files(|path| may_be_input(path) && !is_in_skipped_folder(path)).into_iter();
+        let files = files.filter(|(path, bytes)| is_server_input(path, bytes));
+        Ok(Self { files: files.map(|(path, bytes)| (path, Arc::new(bytes))).collect() })
     }
 
     /// Adds the files of a working tree that no revision of its repository has: those that git ignores, such as generated
@@ -126,9 +130,20 @@ impl FileTree {
     }
 }
 
-/// Whether a server or an analyzer may read a file of this name: a source, a marker, or configuration.
+/// Whether a server or an analyzer may read a file: a source, a script, a marker, or configuration.
 #[must_use]
-pub fn is_server_input(path: &WorkspacePath) -> bool {
+pub fn is_server_input(path: &WorkspacePath, content: &[u8]) -> bool {
+    is_input_name(path) || may_be_script(path.as_str()) && is_script_content(content)
+}
+
+fn is_script_of(entry: &DirEntry, folder: &AbsPath) -> bool {
+    let name = entry.file_name();
+    let Some(name) = name.to_str().filter(|name| may_be_script(name)) else { return false };
+    let size = entry.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.len());
+    size.is_some_and(|size| is_script(&folder.join(name), size))
+}
+
+fn is_input_name(path: &WorkspacePath) -> bool {
     let name = path.as_str().rsplit('/').next().unwrap_or_default();
     const CONFIGURATION: [&str; 4] = [".toml", ".json", ".ini", ".cfg"];
     path.is_python() || name == "py.typed" || CONFIGURATION.iter().any(|end| name.ends_with(end))

@@ -13,6 +13,7 @@ use super::commits::{self, CommitPath, SearchLimits};
 use super::files::{canonical, read_bytes};
 use super::git::find_blob;
 use super::git::tree_size::{MAX_TREE_ENTRIES, TreeSizes};
+use super::scripts::{is_script_content, may_be_script};
 use super::snapshot::Snapshot;
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
@@ -117,7 +118,7 @@ pub fn visit_recent(
 ) {
     let Ok((repository, _)) = repository_around(root) else { return };
     let mut commit = repository.head().and_then(|head| head.peel_to_commit()).ok();
-    let mut known: BTreeMap<git2::Oid, Option<Digest>> = BTreeMap::new();
+    let mut known: BTreeMap<git2::Oid, (Option<Digest>, bool)> = BTreeMap::new();
     let mut last = None;
     for _ in 0..limit {
         let Some(now) = commit else { return };
@@ -126,14 +127,17 @@ pub fn visit_recent(
             let Ok((repository, prefix)) = repository_around(root) else { return };
             let revision =
                 GitRevision { repository, commit: Some(now.id()), tree, prefix, blobs: OnceCell::new() };
-            let in_snapshot = |path: &WorkspacePath| {
-                path.is_python() && !path.as_str().split('/').any(super::walk::is_skipped)
+            let may_be_code = |path: &WorkspacePath| {
+                (path.is_python() || may_be_script(path.as_str()))
+                    && !path.as_str().split('/').any(super::walk::is_skipped)
             };
-            let files = revision.blobs_of(in_snapshot).into_iter().map(|(path, blob)| {
-                let digest = known
-                    .entry(blob)
-                    .or_insert_with(|| Some(Digest::of(find_blob(&revision.repository, blob)?.content())));
-                (path, *digest)
+            let files = revision.blobs_of(may_be_code).into_iter().filter_map(|(path, blob)| {
+                let (digest, is_script) = *known.entry(blob).or_insert_with(|| {
+                    let content = find_blob(&revision.repository, blob);
+                    let content = content.as_ref().map(git2::Blob::content);
+                    (content.map(Digest::of), content.is_some_and(is_script_content))
+                });
+                (path.is_python() || is_script).then_some((path, digest))
             });
             if !visit(&now.id().to_string(), files.collect()) {
                 return;
@@ -438,6 +442,7 @@ pub(crate) fn similarity(old: &[u8], new: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::file_tree::FileTree;
     use crate::workspace::snapshot::ChangeDetection;
 
     fn commit(repository: &Repository, message: &str) -> String {
@@ -530,6 +535,35 @@ mod tests {
         assert_eq!(past.renamed(&path("a.py"), &now), Some(path("a/a.py")));
         assert_eq!(similarity(b"", b""), 1000);
         assert_eq!(similarity(b"a\n", b""), 0);
+    }
+
+    /// Otherwise no revision would be that of a bundle.
+    #[test]
+    fn revisions_and_folders_have_the_same_scripts() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = AbsPath::new(folder.path()).unwrap();
+        let write = |path: &str, text: &str| std::fs::write(root.join(path).as_path(), text).unwrap();
+        let repository = Repository::init(folder.path()).unwrap();
+        std::fs::create_dir(root.join("bin").as_path()).unwrap();
+        let python = "#!/usr/bin/env python3\nx = 1\n";
+        for (path, text) in [("a.py", "x"), ("bin/tool", python), ("LICENSE", "python"), ("bin/x.sh", python)]
+        {
+            write(path, text);
+        }
+        write("bin/large", &format!("{python}{}", "#".repeat(1 << 20)));
+        let commit = commit(&repository, "one");
+        let snapshot = Snapshot::take(&root, None, ChangeDetection::Stat, 1);
+        let names: Vec<&str> = snapshot.files().keys().map(WorkspacePath::as_str).collect();
+        assert_eq!(names, ["a.py", "bin/tool"]);
+        let mut seen = None;
+        visit_recent(&root, 1, |_, digests| {
+            seen = Some(digests);
+            true
+        });
+        assert_eq!(seen.as_ref(), Some(snapshot.files()));
+        let tree = FileTree::of_folder(&root);
+        assert!(tree.files.keys().eq(snapshot.files().keys()));
+        assert_eq!(FileTree::of_revision(&root, &commit).ok(), Some(tree));
     }
 
     #[test]

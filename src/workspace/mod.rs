@@ -21,6 +21,7 @@ pub mod include_filter;
 pub(crate) mod parallel;
 pub mod python;
 pub mod root;
+pub mod scripts;
 pub mod search_path;
 pub mod server_config;
 pub mod snapshot;

@@ -6,16 +6,16 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
-use std::io::Read as _;
 use std::sync::{Arc, OnceLock};
 
 use super::cache_file::{FieldReader, FieldWriter, load, store};
 use super::files::read_bytes;
 use super::parallel::parallel_map;
+use super::scripts::is_script;
 use super::walk::{LINK_ARROW, Stat, WorkspaceWalk};
 use super::word_index::WordIndex;
 use crate::digest::Digest;
-use crate::path::{AbsPath, WorkspacePath, is_python_script};
+use crate::path::{AbsPath, WorkspacePath};
 use crate::tape::{IoKind, Tape};
 use crate::text::{SourceEncoding, decode_source};
 
@@ -23,12 +23,6 @@ const MAGIC: [u8; 8] = *b"lnsrst06";
 
 /// The cache holds data of at most this many workspaces. That of django's 2,800 files takes 4 MB.
 const MAX_CACHED_WORKSPACES: usize = 128;
-
-/// A larger file without a suffix is no script.
-const MAX_SCRIPT_BYTES: u64 = 1 << 20;
-
-/// What is read of a first line.
-const MAX_LINE_BYTES: u64 = 256;
 
 /// How a scan detects changed files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,8 +47,6 @@ pub struct Snapshot {
     import_layout: BTreeSet<String>,
     /// The `stat` of each file. It differs after every write, also when the content stays the same.
     stats: BTreeMap<WorkspacePath, Stat>,
-    /// The Python scripts without a suffix.
-    scripts: BTreeMap<WorkspacePath, Digest>,
     index: WordIndex,
     /// The cache's folder for this workspace.
     cache_folder: Option<AbsPath>,
@@ -69,8 +61,16 @@ struct KnownFile {
     racy: bool,
     /// Whether the file is in an encoding other than UTF-8.
     not_utf8: bool,
-    /// Whether it is a Python script without a suffix.
-    is_script: bool,
+    /// Whether it is a Python file: it has the suffix of one, or is a script.
+    is_source: bool,
+}
+
+/// What a scan reads of a file.
+#[derive(Debug, Clone, Copy)]
+struct ReadFile {
+    digest: Digest,
+    not_utf8: bool,
+    is_source: bool,
 }
 
 /// What one scan records for the next.
@@ -81,14 +81,9 @@ struct ScanRecords {
 }
 
 impl ScanRecords {
-    /// The Python files, without scripts that have no suffix.
+    /// The Python files.
     fn sources(&self) -> impl Iterator<Item = (&WorkspacePath, &KnownFile)> {
-        self.files.iter().filter(|(path, _)| path.is_python())
-    }
-
-    /// The Python scripts without a suffix.
-    fn scripts(&self) -> impl Iterator<Item = (&WorkspacePath, &KnownFile)> {
-        self.files.iter().filter(|(_, known)| known.is_script)
+        self.files.iter().filter(|(_, known)| known.is_source)
     }
 
     /// Whether the scan of another process could start from either of the two.
@@ -151,7 +146,7 @@ impl SnapshotScanner {
                     if old.not_utf8 {
                         not_utf8_files.insert(path.clone());
                     }
-                    if path.is_python() {
+                    if old.is_source {
                         files.insert(path.clone(), Some(old.digest));
                     }
                     records.insert(path, *old);
@@ -161,31 +156,31 @@ impl SnapshotScanner {
         }
         let read = parallel_map(&unknown, self.threads, |(path, stat)| {
             let full_path = self.root.join(path.as_str());
-            if !path.is_python() {
-                let digest = script_digest(&full_path, stat.as_ref());
-                return Some((digest.unwrap_or_else(|| Digest::of(b"")), false, digest.is_some()));
+            let is_script = || stat.is_some_and(|stat| is_script(&full_path, stat.size));
+            if !path.is_python() && !is_script() {
+                return Some(ReadFile { digest: Digest::of(b""), not_utf8: false, is_source: false });
             }
             let bytes = read_bytes(&full_path).ok()?;
             let digest = Digest::of(&bytes);
             let unchanged = known.files.get(path).filter(|old| old.digest == digest);
-            if let (Some(old), Some(_)) = (unchanged, &self.last) {
-                return Some((digest, old.not_utf8, false));
-            }
-            Some((digest, !is_utf8(bytes), false))
+            let not_utf8 = match (unchanged, &self.last) {
+                (Some(old), Some(_)) => old.not_utf8,
+                _ => !is_utf8(bytes),
+            };
+            Some(ReadFile { digest, not_utf8, is_source: true })
         });
         for ((path, stat), content) in unknown.into_iter().zip(read) {
-            let digest = content.map(|(digest, ..)| digest);
-            if let Some((digest, not_utf8, is_script)) = content {
+            if let Some(ReadFile { digest, not_utf8, is_source }) = content {
                 if let Some(stat) = stat {
                     let racy = stat.is_racy(began);
-                    records.insert(path.clone(), KnownFile { stat, digest, racy, not_utf8, is_script });
+                    records.insert(path.clone(), KnownFile { stat, digest, racy, not_utf8, is_source });
                 }
                 if not_utf8 {
                     not_utf8_files.insert(path.clone());
                 }
             }
-            if path.is_python() {
-                files.insert(path, digest);
+            if content.is_none_or(|content| content.is_source) {
+                files.insert(path, content.map(|content| content.digest));
             }
         }
         let unreadable = walk.unreadable();
@@ -204,7 +199,6 @@ impl SnapshotScanner {
             && last.unreadable == snapshot.unreadable
             && last.import_layout == snapshot.import_layout
             && last.stats == snapshot.stats
-            && last.scripts == snapshot.scripts
         {
             return last.clone();
         }
@@ -256,24 +250,10 @@ impl SnapshotScanner {
             unreadable,
             import_layout: records.walk.import_layout(),
             stats: records.sources().map(|(path, known)| (path.clone(), known.stat)).collect(),
-            scripts: records.scripts().map(|(path, known)| (path.clone(), known.digest)).collect(),
             index,
             cache_folder: self.cache_folder.clone(),
         }
     }
-}
-
-/// The digest of a file without a suffix, if its first line says that it is a Python script.
-fn script_digest(path: &AbsPath, stat: Option<&Stat>) -> Option<Digest> {
-    stat.filter(|stat| stat.size <= MAX_SCRIPT_BYTES)?;
-    let mut bytes = Vec::new();
-    let mut file = std::fs::File::open(path.as_path()).ok()?;
-    (&mut file).take(MAX_LINE_BYTES).read_to_end(&mut bytes).ok()?;
-    if !is_python_script(&String::from_utf8_lossy(&bytes)) {
-        return None;
-    }
-    file.take(MAX_SCRIPT_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(Digest::of(&bytes))
 }
 
 /// Whether a server that takes a file for UTF-8 decodes these bytes rightly.
@@ -318,7 +298,6 @@ impl Snapshot {
             unreadable,
             import_layout: BTreeSet::new(),
             stats: BTreeMap::new(),
-            scripts: BTreeMap::new(),
             index: WordIndex::new(None, BTreeSet::new()),
             cache_folder: None,
         })
@@ -346,13 +325,6 @@ impl Snapshot {
     #[must_use]
     pub const fn files(&self) -> &BTreeMap<WorkspacePath, Option<Digest>> {
         &self.files
-    }
-
-    /// The Python scripts without a suffix, which no server knows by itself, with their content digests. They are no part of
-    /// [`Snapshot::digest`].
-    #[must_use]
-    pub const fn scripts(&self) -> &BTreeMap<WorkspacePath, Digest> {
-        &self.scripts
     }
 
     /// Files in an encoding other than UTF-8, or one that is not known. A server that reads them from disk decodes them wrongly.
@@ -500,8 +472,8 @@ fn load_known(path: &AbsPath, root: &AbsPath) -> Option<ScanRecords> {
         let path = WorkspacePath::new(reader.text()?)?;
         let stat =
             Stat { size: reader.u64()?, mtime: reader.i64()?, ctime: reader.i64()?, inode: reader.u64()? };
-        let (racy, not_utf8, is_script) = (reader.u64()? != 0, reader.u64()? != 0, reader.u64()? != 0);
-        Some((path, KnownFile { stat, digest: reader.digest()?, racy, not_utf8, is_script }))
+        let (racy, not_utf8, is_source) = (reader.u64()? != 0, reader.u64()? != 0, reader.u64()? != 0);
+        Some((path, KnownFile { stat, digest: reader.digest()?, racy, not_utf8, is_source }))
     });
     // At once, which is faster than one by one when they are in order.
     let files = files.collect::<Option<BTreeMap<_, _>>>()?;
@@ -512,7 +484,7 @@ fn load_known(path: &AbsPath, root: &AbsPath) -> Option<ScanRecords> {
 fn store_known(path: &AbsPath, known: &ScanRecords) {
     let mut writer = FieldWriter::default();
     writer.u64(known.files.len() as u64);
-    for (path, KnownFile { stat, digest, racy, not_utf8, is_script }) in &known.files {
+    for (path, KnownFile { stat, digest, racy, not_utf8, is_source }) in &known.files {
         writer.text(path.as_str());
         writer.u64(stat.size);
         writer.i64(stat.mtime);
@@ -520,7 +492,7 @@ fn store_known(path: &AbsPath, known: &ScanRecords) {
         writer.u64(stat.inode);
         writer.u64(u64::from(*racy));
         writer.u64(u64::from(*not_utf8));
-        writer.u64(u64::from(*is_script));
+        writer.u64(u64::from(*is_source));
         writer.digest(digest);
     }
     known.walk.write(&mut writer);
@@ -531,7 +503,7 @@ fn store_known(path: &AbsPath, known: &ScanRecords) {
 mod tests {
     use std::fs;
 
-    use super::super::walk::MAX_MAYBE_SCRIPTS;
+    use super::super::scripts::MAX_MAYBE_SCRIPTS;
     use super::*;
 
     fn path(text: &str) -> WorkspacePath {
@@ -631,17 +603,17 @@ mod tests {
             ("a.py", "x"),
         ]);
         let scripts = |snapshot: &Snapshot| {
-            snapshot.scripts().keys().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+            let scripts = snapshot.files().keys().filter(|path| !path.is_python());
+            scripts.map(ToString::to_string).collect::<Vec<_>>().join(" ")
         };
         let mut scanner = SnapshotScanner::new(&folder.root, Some(&folder.cache), ChangeDetection::Stat, 2);
         let first = scanner.scan();
-        assert_eq!((scripts(&first).as_str(), first.files().len()), ("bin/run", 1));
+        assert_eq!((scripts(&first).as_str(), first.files().len()), ("bin/run", 2));
         assert!(Arc::ptr_eq(&first, &scanner.scan()), "nothing changed");
         folder.write("LICENSE", "#!/usr/bin/python\n");
-        let second = scanner.scan();
-        assert_eq!((scripts(&second).as_str(), second.digest()), ("LICENSE bin/run", first.digest()));
+        assert_eq!(scripts(&scanner.scan()), "LICENSE bin/run");
         folder.write("bin/run", "#!/usr/bin/env python3\nx = 2\n");
-        assert_ne!(scanner.scan().scripts()[&path("bin/run")], first.scripts()[&path("bin/run")]);
+        assert_ne!(scanner.scan().files()[&path("bin/run")], first.files()[&path("bin/run")]);
         folder.write("bin/run", "#!/bin/sh\n");
         assert_eq!(scripts(&scanner.scan()), "LICENSE");
         assert_eq!(

@@ -18,6 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use super::cache_file::{FieldReader, FieldWriter};
 use super::files::canonical;
 use super::parallel::parallel_map;
+use super::scripts::{MAX_MAYBE_SCRIPTS, may_be_script};
 use crate::path::{AbsPath, WorkspacePath, is_python};
 
 /// Times within this many nanoseconds of the walk that recorded them are not trusted. The coarsest file systems have a
@@ -35,14 +36,6 @@ pub struct Stat {
     pub ctime: i64,
     /// The inode's number.
     pub inode: u64,
-}
-
-/// A folder with more files without a suffix has data and no scripts.
-pub(super) const MAX_MAYBE_SCRIPTS: usize = 500;
-
-/// Whether a file may be a Python script by its name: scripts have no suffix.
-fn may_be_script(name: &str) -> bool {
-    !name.contains('.')
 }
 
 impl Stat {

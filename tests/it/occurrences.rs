@@ -464,6 +464,14 @@ total()
 //- /bin/shell
 #!/bin/sh
 from shop import total
+//- /base.py
+class Base:
+    def convert(self): ...
+//- /bin/derived
+#!/usr/bin/env python3
+from base import Base
+class Sub(Base):
+    def convert(self): ...
 ",
     );
     for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
@@ -478,6 +486,12 @@ from shop import total
         ];
         assert_eq!((found.at(), found.status.as_str()), (expected.to_vec(), "complete"));
         assert_eq!(found.bundle["facts"]["completeness"]["explained"]["other"], 2);
+        let found = uses(&env, "py://base#Base.convert");
+        assert_eq!(found.bundle["facts"]["overrides"][0]["at"], "bin/derived@L4:C9", "{}", found.bundle);
+        let created =
+            "--- /dev/null\n+++ b/bin/new\n@@ -0,0 +1,2 @@\n+#!/usr/bin/python3\n+from shop import totals\n";
+        let checked = env.lanser_with_input(["check", "-"], created);
+        assert!(checked.stdout.contains("bin/new:2:18  error"), "{checked}");
         // A file that is made a script.
         env.write("bin/shell", "#!/usr/bin/python3\nfrom shop import total\n");
         assert!(uses(&env, "py://shop#total").at().contains(&"bin/shell:2:18"));
@@ -528,14 +542,30 @@ def use(uses: Uses):
     getattr(decorated, 'handle')
     getattr(plain, 'handle')
     getattr(uses.module, 'helper')
+//- /looked_up.py
+from m import Handler
+class Other:
+    def handle(self): ...
+class Run:
+    def run(self): ...
+def use(handler: Handler, run: Run, other: Other):
+    handle = getattr(handler, 'handle', None)
+    handle()
+    getattr(run, 'run')()
+    run = other.handle
+    run()
 ",
     );
     for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
         let found = uses(&env, "py://m#Handler.handle");
         let mut either: Vec<&str> = found.at();
         either.extend(found.unresolved.iter().map(String::as_str));
-        assert_eq!(either, ["m.py:5:9", "m.py:19:28", "m.py:20:25"]);
-        assert_eq!(found.at()[1], "m.py:19:28");
+        // What is bound to a variable is called by the variable's name.
+        let expected = ["looked_up.py:7:32", "m.py:5:9", "m.py:19:28", "m.py:20:25", "looked_up.py:8:5"];
+        either.sort_by_key(|at| expected.iter().position(|place| place == at));
+        assert_eq!(either, expected);
+        assert!(found.at().contains(&"m.py:19:28") && found.unresolved.contains(&expected[4].to_owned()));
+        assert_eq!(uses(&env, "py://looked_up#Run.run").status, "complete");
         let found = uses(&env, "py://held#helper");
         assert_eq!((found.status.as_str(), found.unresolved), ("partial", vec!["m.py:22:27".to_owned()]));
     }
@@ -617,12 +647,17 @@ app = App()
 def main() -> int: return 1
 @lru_cache
 def plain() -> int: return 1
+@[app.register][0]
+def listed() -> int: return 1
+//- /use.py
+def run(listed): return listed()
 ",
     );
     for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
         let found = uses(&env, "py://m#main");
         assert_eq!((found.at(), &found.unresolved), (vec!["m.py:5:5"], &vec!["app.py:9:12".to_owned()]));
         assert_eq!(uses(&env, "py://m#plain").status, "complete");
+        assert_eq!(uses(&env, "py://m#listed").unresolved, ["use.py:1:25"]);
     }
 }
 

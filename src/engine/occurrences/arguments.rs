@@ -8,8 +8,9 @@ use crate::engine::failure::Failure;
 use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::python::classes::{Class, DefinitionInfo};
+use crate::python::decorated::is_plain_decorator;
 use crate::python::hierarchy::Relation;
-use crate::python::outline::{DefinitionKind, Imported, Outline, Span};
+use crate::python::outline::{DefinitionKind, Outline, Span};
 use crate::python::usage::{KeywordUse, TokenUse, Usage};
 
 /// Functions that copy an object with other values for fields.
@@ -200,7 +201,8 @@ impl Explainer<'_> {
     ) -> Explanation {
         if itself.items.is_empty() && self.may_be_in(token, subject) {
             // ty has no definition of `mod` in `pkg.mod`, not even after `import pkg.mod`.
-            return match self.imports_module(token, subject) {
+            let module = dotted_name(token, subject).join(".");
+            return match self.classes.imports_dotted(&token.document.path, &module) {
                 true => Explanation::Reference(Evidence::rule(UseProvenance::Subscript)),
                 false => Explanation::Unresolved("a module that the file does not import".to_owned()),
             };
@@ -231,8 +233,9 @@ impl Explainer<'_> {
 
     /// Whether the name that is defined at a place is that of a function: a decorator may make any object of it, as `@property` does.
     fn is_function(&self, place: &LspLocation) -> bool {
-        self.defined_at(place)
-            .is_some_and(|defined| defined.kind.is_function() && defined.decorators.is_empty())
+        self.defined_at(place).is_some_and(|defined| {
+            defined.kind.is_function() && defined.decorators.iter().all(|name| is_plain_decorator(name))
+        })
     }
 
     /// Whether a place is in an import: what it binds is a module, or an object of one.
@@ -266,15 +269,6 @@ impl Explainer<'_> {
         chain.push(token.text().to_owned());
         let reached = self.classes.resolve(&token.document.path, &chain);
         reached.iter().any(|place| self.symbol.definitions.contains(place))
-    }
-
-    /// Whether the file says `import pkg.mod` of the module `pkg.mod`, whose last name is given, or imports one below it.
-    fn imports_module(&self, token: &Token, module: &Span) -> bool {
-        let name = dotted_name(token, module).join(".");
-        Outline::parse(&token.document.text).imports.iter().any(|import| {
-            let rest = import.module.strip_prefix(&name);
-            import.what == Imported::Top && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        })
     }
 
     fn of_type(&self, found: &Listing<LspLocation>, provenance: UseProvenance) -> Explanation {
@@ -314,7 +308,7 @@ impl Explainer<'_> {
 /// The names of the expression `pkg.mod`, whose last name is given.
 fn dotted_name(token: &Token, last: &Span) -> Vec<String> {
     let text = &token.document.text;
-    let before = Usage::of(text).receiver(last.start).and_then(|receiver| receiver.dotted);
+    let before = Usage::of(text).object_name(last.start);
     let names = before.iter().flat_map(|before| before.split('.'));
     names.chain([&text[last.clone()]]).map(str::to_owned).collect()
 }

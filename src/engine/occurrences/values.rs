@@ -9,6 +9,7 @@ use crate::lsp::LspLocation;
 use crate::python::classes::Classes;
 use crate::python::outline::Span;
 use crate::python::usage::{TokenUse, Usage};
+use crate::python::value_use::ValueUse;
 use crate::text::names::whole_names;
 use crate::workspace::files::{Document, Files as _};
 
@@ -24,7 +25,14 @@ pub(super) fn is_passed<'p>(
     let places: Vec<&LspLocation> = places.into_iter().collect();
     by_file(cx, &places).any(|(document, mut offsets)| {
         let usage = Usage::of(&document.text);
-        offsets.any(|offset| matches!(usage.of_token(offset), TokenUse::Passed | TokenUse::Assigned(_)))
+        // Also `getattr(x, "name")`.
+        let is_looked_up = |offset: usize| {
+            document.text[..offset].ends_with(['"', '\''])
+                && matches!(usage.value_use(offset), ValueUse::Bound(_) | ValueUse::Escapes)
+        };
+        offsets.any(|offset| {
+            matches!(usage.of_token(offset), TokenUse::Passed | TokenUse::Assigned(_)) || is_looked_up(offset)
+        })
     })
 }
 

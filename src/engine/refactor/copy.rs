@@ -124,7 +124,7 @@ pub(super) async fn tree_after(cx: &RequestContext<'_>, plan: &EditPlan) -> Resu
             tree.files.remove(from);
         }
         for (path, _, after) in changes {
-            match after.filter(|_| is_server_input(&path)) {
+            match after.filter(|bytes| is_server_input(&path, bytes)) {
                 Some(bytes) => drop(tree.files.insert(path, Arc::new(bytes))),
                 None => drop(tree.files.remove(&path)),
             }

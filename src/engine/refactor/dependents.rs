@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::digest::Digest;
-use crate::edit::EditPlan;
+use crate::edit::{EditPlan, PlannedChange};
 use crate::engine::blocking::blocking;
 use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
@@ -16,6 +16,7 @@ use crate::python::passed_on::{aliases_of, is_import_passed_on, is_module_passed
 use crate::tape::{IoKind, Tape};
 use crate::workspace::files::{DiskFiles, Files as _};
 use crate::workspace::parallel::parallel_map;
+use crate::workspace::scripts::{is_python_script, may_be_script};
 
 /// How many files to compare besides the edited ones, unless the caller wants all. The server checks each of them twice.
 const MAX_OTHER_FILES: usize = 120;
@@ -61,11 +62,15 @@ pub(in crate::engine) async fn affected(
 ) -> Result<AffectedFiles, Failure> {
     let snapshot = &cx.state.inputs.snapshot;
     let root = snapshot.root();
-    let is_code = |path: &WorkspacePath| path.is_python() || snapshot.scripts().contains_key(path);
+    let is_new_script = |change: &PlannedChange| {
+        let after = change.after.as_deref().unwrap_or_default();
+        may_be_script(change.path.as_str()) && is_python_script(after)
+    };
+    let is_code = |path: &WorkspacePath| path.is_python() || snapshot.files().contains_key(path);
     let edited: Vec<AbsPath> = plan
         .changes()
         .iter()
-        .filter(|change| is_code(&change.path) && change.after.is_some())
+        .filter(|change| is_code(&change.path) && change.after.is_some() || is_new_script(change))
         .map(|change| root.join(change.path.as_str()))
         .collect();
     let touched: Vec<AbsPath> =

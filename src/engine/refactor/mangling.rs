@@ -64,7 +64,7 @@ pub(super) fn mangled_occurrences(
 fn written(cx: &RequestContext<'_>, word: &str) -> Vec<(Arc<Document>, Span)> {
     let snapshot = &cx.state.inputs.snapshot;
     let mut places = Vec::new();
-    for path in cx.state.code_with_word(word) {
+    for path in cx.state.files_with_word(word) {
         let Ok(document) = cx.state.files.read(&snapshot.absolute(&path)) else { continue };
         let found = occurrences(&document.text, document.digest, word).into_iter();
         let found = found.filter(|one| one.kind != OccurrenceKind::Comment);

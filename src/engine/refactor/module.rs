@@ -273,7 +273,7 @@ async fn rewrites(
 ) -> Result<Vec<(Arc<Document>, FileRewrite)>, Failure> {
     let snapshot = &cx.state.inputs.snapshot;
     let leaf = moved.names.old.rsplit('.').next().unwrap_or_default();
-    let with_name = cx.state.code_with_word(leaf).into_iter().map(|path| snapshot.absolute(&path));
+    let with_name = cx.state.files_with_word(leaf).into_iter().map(|path| snapshot.absolute(&path));
     // Relative imports in files that move may lead elsewhere.
     let inside = moved.files.keys().filter(|path| is_python(path.as_str())).cloned();
     let paths: BTreeSet<AbsPath> = with_name.chain(inside).collect();
@@ -301,7 +301,7 @@ fn mentions(cx: &RequestContext<'_>, moved: &Move, rewrites: &[(Arc<Document>, F
     let leaf = old.rsplit('.').next().unwrap_or_default();
     let package = &old[..old.len() - leaf.len()];
     let mut tokens = Vec::new();
-    for path in cx.state.code_with_word(leaf) {
+    for path in cx.state.files_with_word(leaf) {
         let Ok(document) = cx.state.files.read(&snapshot.absolute(&path)) else { continue };
         let known = rewrites.iter().find(|(of, _)| of.path == document.path).map(|(_, rewrite)| rewrite);
         let is_known = |at: usize| {

@@ -59,8 +59,8 @@ pub(super) async fn add_documents(
     let mut found = blocking(find).await?;
     let edited = edited_lines(state, edit);
     // Scripts are searched as code.
-    let scripts = state.inputs.snapshot.scripts();
-    found.retain(|(path, line, _)| !scripts.contains_key(path) && !edited.contains(&(path.clone(), *line)));
+    let code = state.inputs.snapshot.files();
+    found.retain(|(path, line, _)| !code.contains_key(path) && !edited.contains(&(path.clone(), *line)));
     if found.is_empty() {
         return Ok(());
     }

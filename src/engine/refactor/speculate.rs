@@ -22,12 +22,13 @@ use crate::model::analyzer::{AnalyzerKind, DiagnosticSource, SourceReport};
 use crate::model::edits::{CheckName, DiagnosticsDelta, UnaffectedFiles};
 use crate::model::facts::Diagnostic;
 use crate::model::request::{Command, Severity};
-use crate::path::{AbsPath, DocUri, is_python, is_python_script};
+use crate::path::{AbsPath, DocUri, is_python};
 use crate::python::outline::Outline;
 use crate::reward::MeasuredDiagnostics;
 use crate::reward::judge::RepairedPlace;
 use crate::workspace::file_tree::FileTree;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
+use crate::workspace::scripts::is_python_script;
 
 /// How many files to open and check at a time.
 const MAX_OPEN_FILES: usize = 4;
@@ -74,7 +75,8 @@ impl<'d> EditOverlay<'d> {
         self.files
             .iter()
             .filter(|(path, document)| {
-                let is_script = document.as_ref().is_some_and(|document| is_python_script(&document.text));
+                let is_script =
+                    document.as_ref().is_some_and(|document| is_python_script(document.text.as_bytes()));
                 is_python(path.as_str()) || is_script
             })
             .map(|(path, document)| (path, document.as_ref()))

@@ -52,7 +52,7 @@ pub(super) fn strings(
     }
     let search = StringSearch::new(cx, renaming, explained);
     let mut found = Vec::new();
-    for path in cx.state.code_with_word(renaming.old) {
+    for path in cx.state.files_with_word(renaming.old) {
         let Ok(document) = cx.state.files.read(&cx.state.inputs.snapshot.absolute(&path)) else { continue };
         let all = occurrences(&document.text, document.digest, renaming.old);
         let strings: Vec<Span> =

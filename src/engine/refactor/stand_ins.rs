@@ -44,7 +44,7 @@ impl StandIns {
             known.insert((site.0.path.clone(), site.1));
             known.extend(family(cx, site, old).into_iter().map(|(document, at)| (document.path.clone(), at)));
         }
-        for path in cx.state.code_with_word(old) {
+        for path in cx.state.files_with_word(old) {
             let Ok(document) = cx.state.files.read(&cx.state.inputs.snapshot.absolute(&path)) else {
                 continue;
             };

@@ -31,6 +31,7 @@ use crate::text::decode_source;
 use crate::workspace::file_tree::FileTree;
 use crate::workspace::files::read_text;
 use crate::workspace::history::{HistoryError, commit_id};
+use crate::workspace::scripts::may_be_script;
 
 /// The diagnostics at a base revision.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -176,7 +177,8 @@ fn named(files: &[(String, Code)]) -> Vec<(&str, &Code)> {
 
 /// The same request at the base; `None` if the base has none of its files.
 fn base_request(request: &Request, tree: &BaseTree, now: &CurrentFiles) -> Option<Request> {
-    let python: Vec<&WorkspacePath> = tree.files.files.keys().filter(|path| path.is_python()).collect();
+    let is_code = |path: &&WorkspacePath| path.is_python() || may_be_script(path.as_str());
+    let python: Vec<&WorkspacePath> = tree.files.files.keys().filter(is_code).collect();
     let mut paths = Vec::new();
     if !now.is_whole {
         let exists = |wanted: &&WorkspacePath| {

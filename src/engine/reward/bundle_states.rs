@@ -97,7 +97,9 @@ impl BundleStates {
 
 /// Digests as they were before an edit; `None` if they are not those after it.
 fn before_edit(digests: &Digests, edited: &[EditedFile]) -> Option<Digests> {
-    let path = |uri: &DocUri| uri.workspace_path().filter(|path| path.is_python()).cloned();
+    // The digests are those of Python files, some of which are scripts without a suffix.
+    let is_code = |path: &&WorkspacePath| path.is_python() || digests.contains_key(*path);
+    let path = |uri: &DocUri| uri.workspace_path().filter(is_code).cloned();
     let mut before = digests.clone();
     for file in edited {
         let Some(now) = path(&file.uri) else { continue };

@@ -105,7 +105,7 @@ impl StateSource {
                     let path = WorkspacePath::new(name).ok_or_else(invalid)?;
                     match content {
                         // Files that no server reads are not part of the state.
-                        Some(text) if is_server_input(&path) => {
+                        Some(text) if is_server_input(&path, text.as_bytes()) => {
                             tree.files.insert(path, Arc::new(text.clone().into_bytes()));
                         }
                         _ => {
@@ -142,7 +142,7 @@ pub(super) fn apply_edit(base: &FileTree, root: &AbsPath, content: &[u8]) -> Res
         }
         match &change.after {
             // Files that no server reads are not part of the state, even if they were before.
-            Some(after) if is_server_input(&change.path) => {
+            Some(after) if is_server_input(&change.path, after) => {
                 tree.files.insert(change.path.clone(), Arc::new(after.clone()));
             }
             _ => {

@@ -330,14 +330,10 @@ impl<'t> OutlineBuilder<'t> {
 
     fn decorated(&mut self, node: Node<'t>, context: WalkContext) {
         let decorators = self.children(node).into_iter().filter(|child| child.kind() == "decorator");
-        let names = decorators.collect::<Vec<_>>().into_iter().filter_map(|decorator| {
-            let expression = decorator.named_child(0)?;
-            let name = if expression.kind() == "call" {
-                expression.child_by_field_name("function")?
-            } else {
-                expression
-            };
-            dotted(name, self.text)
+        let names = decorators.collect::<Vec<_>>().into_iter().map(|decorator| {
+            let expression = decorator.named_child(0);
+            let called = expression.and_then(|expression| expression.child_by_field_name("function"));
+            called.or(expression).and_then(|name| dotted(name, self.text)).unwrap_or_default()
         });
         let names: Vec<String> = names.collect();
         let Some(definition) = node.child_by_field_name("definition") else { return };

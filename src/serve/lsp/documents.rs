@@ -10,6 +10,7 @@ use crate::engine::UnsavedTexts;
 use crate::path::{AbsPath, FileUri, WorkspacePath};
 use crate::text::{ColumnUnit, LineIndex, Position, decode_source};
 use crate::workspace::files::{canonical, read_bytes};
+use crate::workspace::scripts::{is_python_script, may_be_script};
 
 /// An open document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,8 +132,13 @@ impl OpenDocuments {
     /// The texts of Python files of the workspace that differ from what is on the disk. Blocking.
     pub(super) fn unsaved(&self, root: &AbsPath) -> UnsavedTexts {
         let inside = |path: &AbsPath| path.strip_prefix(root).and_then(WorkspacePath::new);
+        let is_code = |path: &WorkspacePath, text: &str| {
+            path.is_python() || may_be_script(path.as_str()) && is_python_script(text.as_bytes())
+        };
         self.iter()
-            .filter_map(|(path, open)| Some((path, inside(path).filter(WorkspacePath::is_python)?, open)))
+            .filter_map(|(path, open)| {
+                Some((path, inside(path).filter(|path| is_code(path, &open.text))?, open))
+            })
             .filter(|(path, _, open)| saved_as(path, &open.text).is_none())
             .map(|(_, inside, open)| (inside, open.text.clone()))
             .collect()
