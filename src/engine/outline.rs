@@ -162,7 +162,7 @@ async fn search(cx: &RequestContext<'_>, query: &str) -> Result<(Vec<Symbol>, Co
         let answered = distinct(&places);
         // A server that finds files by itself leaves out those that git ignores.
         let may_be_left_out = |path: &WorkspacePath| match searches_ignored {
-            true => !included.includes(path),
+            true => !included.includes(path) || !path.is_python(),
             false => !answered.contains(&snapshot.absolute(path)),
         };
         let mut excluded: Vec<&AbsPath> = snapshot

@@ -350,9 +350,9 @@ impl RequestState {
                 if !path_option.is_python() && !self.inputs.snapshot.files().contains_key(path_option) {
                     let error =
                         ErrorBody::new(ErrorSymbol::Usage, format!("{path_option} is not a Python file"));
-                    return Err(Failure::reported(
-                        error.hint("name .py, .pyi or .pyw files, or folders that contain some"),
-                    ));
+                    return Err(Failure::reported(error.hint(
+                        "name .py, .pyi or .pyw files, scripts of Python, or folders that contain some",
+                    )));
                 }
                 found.insert(path);
                 continue;

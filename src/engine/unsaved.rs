@@ -201,7 +201,11 @@ impl CopyContent {
         texts: &UnsavedTexts,
     ) -> Result<(), ErrorBody> {
         let copied = self.copied.scan();
-        let expected: BTreeSet<&WorkspacePath> = original.files().keys().chain(texts.keys()).collect();
+        let is_input = |path: &&WorkspacePath| {
+            texts.get(*path).is_none_or(|text| is_server_input(path, text.as_bytes()))
+        };
+        let expected: BTreeSet<&WorkspacePath> =
+            original.files().keys().chain(texts.keys()).filter(is_input).collect();
         if !expected.iter().copied().eq(copied.files().keys()) {
             let differs = expected.iter().copied().find(|path| !copied.files().contains_key(path));
             let what = differs
@@ -245,8 +249,10 @@ fn tree_with(root: &AbsPath, texts: &UnsavedTexts) -> Result<FileTree, ErrorBody
             let message = format!("{path} has unsaved text and declares an encoding other than UTF-8");
             return Err(ErrorBody::new(ErrorSymbol::UnsupportedCap, message).hint("save the file"));
         }
-        if is_server_input(path, &bytes) {
-            tree.files.insert(path.clone(), Arc::new(bytes));
+        // A script whose unsaved text is none is no input.
+        match is_server_input(path, &bytes) {
+            true => drop(tree.files.insert(path.clone(), Arc::new(bytes))),
+            false => drop(tree.files.remove(path)),
         }
     }
     Ok(tree)

@@ -267,24 +267,36 @@ impl<'t> Usage<'t> {
         }
     }
 
-    /// The target with a name, if the name token at an offset is a part of the value of an assignment to that attribute of an object:
-    /// `x.name = MethodType(f, x)`.
+    /// The object whose attribute of a name is set, if the name token at an offset is a part of what it is set to:
+    /// `x.name = MethodType(f, x)`, `setattr(x, "name", f)`, `for x.name in [f]`.
     #[must_use]
-    pub fn attribute_for(&self, offset: usize, name: &str) -> Option<Span> {
+    pub fn object_given(&self, offset: usize, name: &str) -> Option<Receiver> {
         let mut node = self.token(offset);
         while let Some(above) = node.and_then(|node| node.parent()) {
-            if above.kind() == "assignment" && above.child_by_field_name("right") == node {
-                let is_it = |target: &Span| {
-                    self.text[target.clone()] == *name && self.receiver(target.start).is_some()
-                };
-                return targets(above).into_iter().find(is_it);
-            }
-            if above.kind().ends_with("_definition") || above.kind() == "block" {
-                return None;
+            let is = |field: &str| above.child_by_field_name(field) == node;
+            let target = |span: Span| self.receiver(span.start).filter(|_| self.text[span] == *name);
+            match above.kind() {
+                "assignment" if is("right") => return targets(above).into_iter().find_map(target),
+                "for_statement" if is("right") => {
+                    return target(last_name(above.child_by_field_name("left")?)?.byte_range());
+                }
+                "argument_list" if let Some(object) = self.object_set(above, name) => return Some(object),
+                "block" => return None,
+                kind if kind.ends_with("_definition") => return None,
+                _ => {}
             }
             node = Some(above);
         }
         None
+    }
+
+    /// The object of `setattr(x, "name", …)`, for its arguments.
+    fn object_set(&self, arguments: Node<'_>, name: &str) -> Option<Receiver> {
+        let function = last_name(arguments.parent()?.child_by_field_name("function")?)?;
+        let (object, key) = (arguments.named_child(0)?, arguments.named_child(1)?);
+        let is_it = text_of(function, self.text) == "setattr"
+            && text_of(key, self.text).trim_matches(['"', '\'']) == name;
+        is_it.then(|| self.receiver_of(unwrapped(object)))
     }
 
     /// Everything about the use of the name token at an offset.
@@ -331,20 +343,24 @@ impl<'t> Usage<'t> {
     #[must_use]
     pub fn receiver(&self, offset: usize) -> Option<Receiver> {
         let attribute = attribute_of(self.token(offset)?)?;
-        let object = unwrapped(attribute.child_by_field_name("object")?);
+        Some(self.receiver_of(unwrapped(attribute.child_by_field_name("object")?)))
+    }
+
+    fn receiver_of(&self, object: Node<'_>) -> Receiver {
         let called = (object.kind() == "call").then(|| object.child_by_field_name("function")).flatten();
         let dotted = dotted(object, self.text);
         let is_super = called.is_some_and(|called| text_of(called, self.text) == "super");
         let is_self = is_super
             || dotted.as_deref().is_some_and(|name| {
-                !name.contains('.') && self.first_parameter(offset).is_some_and(|first| first == name)
+                !name.contains('.')
+                    && self.first_parameter(object.start_byte()).is_some_and(|first| first == name)
             });
         let name = last_name(called.unwrap_or(object)).map(|name| name.byte_range());
         let replaceable =
             || self.replaceable.get_or_init(|| Replaceable::of(self.tree.root_node(), self.text));
         let is_replaceable = !is_self && replaceable().has(object, self.text);
         let (span, is_call) = (object.byte_range(), called.is_some());
-        Some(Receiver { span, name, is_call, dotted, is_self, is_replaceable })
+        Receiver { span, name, is_call, dotted, is_self, is_replaceable }
     }
 
     /// The dotted name of the object whose attribute the token at an offset is.

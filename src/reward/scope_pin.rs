@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::code::{Code, Statement};
 use super::judge::SideCode;
+use crate::workspace::scripts::may_be_script;
 
 /// Renamed files of the base: from the old name to the new.
 pub(super) fn lineage(base: &SideCode<'_>, head: &SideCode<'_>) -> BTreeMap<String, String> {
@@ -57,10 +58,10 @@ fn share(code: &Code, other: &Code) -> usize {
     (there * 100).checked_div(own.len()).unwrap_or(0)
 }
 
-/// Whether a checker analyzes a file with this path, judged by the path alone.
+/// Whether a checker analyzes a file with this path, judged by the path alone: code without a suffix is a script.
 #[must_use]
 pub fn is_checked_name(path: &str) -> bool {
-    let named = [".py", ".pyi"].iter().any(|suffix| path.ends_with(suffix));
+    let named = [".py", ".pyi"].iter().any(|suffix| path.ends_with(suffix)) || may_be_script(path);
     let hidden = |part: &str| {
         part.starts_with('.')
             || matches!(part, "node_modules" | "__pycache__" | "site-packages" | "__pypackages__")

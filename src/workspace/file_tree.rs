@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use super::files::read_bytes;
 use super::history::{HistoryError, RevisionFiles, ignore_filter};
-use super::scripts::{is_script, is_script_content, may_be_script};
+use super::scripts::{
+    MAX_MAYBE_SCRIPTS, folder_of, folders_of_data, is_script, is_script_content, may_be_script,
+};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::tape::Tape;
 
@@ -37,6 +39,7 @@ impl FileTree {
         let mut folders = vec![String::new()];
         while let Some(folder) = folders.pop() {
             let here = if folder.is_empty() { root.clone() } else { root.join(&folder) };
+            let mut maybe_scripts = Vec::new();
             for entry in std::fs::read_dir(here.as_path()).into_iter().flatten().flatten() {
                 let Ok(name) = entry.file_name().into_string() else { continue };
                 let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
@@ -48,12 +51,16 @@ impl FileTree {
                     }
                 } else if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
                     // A revision does not have the content of a link's target either.
-                } else if let Some(path) = WorkspacePath::new(&path)
-                    && (is_input_name(&path) || is_script_of(&entry, &here))
+                } else if may_be_script(&name) {
+                    maybe_scripts.push(entry);
+                } else if let Some(path) = WorkspacePath::new(&path).filter(is_input_name)
                     && let Ok(bytes) = read_bytes(&root.join(path.as_str()))
                 {
                     tree.files.insert(path, Arc::new(bytes));
                 }
+            }
+            if maybe_scripts.len() <= MAX_MAYBE_SCRIPTS {
+                tree.files.extend(maybe_scripts.iter().filter_map(|entry| read_script(root, &here, entry)));
             }
         }
         tree
@@ -76,8 +83,11 @@ impl FileTree {
     pub fn of_revision(root: &AbsPath, revision: &str) -> Result<Self, HistoryError> {
         let revision = RevisionFiles::at(root, revision, &Tape::off())?;
         let may_be_input = |path: &WorkspacePath| is_input_name(path) || may_be_script(path.as_str());
-        let files = revision.files(|path| may_be_input(path) && !is_in_skipped_folder(path)).into_iter();
-        let files = files.filter(|(path, bytes)| is_server_input(path, bytes));
+        let files = revision.files(|path| may_be_input(path) && !is_in_skipped_folder(path));
+        let data = folders_of_data(files.keys());
+        let files = files.into_iter().filter(|(path, bytes)| {
+            is_input_name(path) || is_script_content(bytes) && !data.contains(folder_of(path))
+        });
         Ok(Self { files: files.map(|(path, bytes)| (path, Arc::new(bytes))).collect() })
     }
 
@@ -136,11 +146,12 @@ pub fn is_server_input(path: &WorkspacePath, content: &[u8]) -> bool {
     is_input_name(path) || may_be_script(path.as_str()) && is_script_content(content)
 }
 
-fn is_script_of(entry: &DirEntry, folder: &AbsPath) -> bool {
-    let name = entry.file_name();
-    let Some(name) = name.to_str().filter(|name| may_be_script(name)) else { return false };
-    let size = entry.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.len());
-    size.is_some_and(|size| is_script(&folder.join(name), size))
+/// A file of a folder, if it is a script.
+fn read_script(root: &AbsPath, folder: &AbsPath, entry: &DirEntry) -> Option<(WorkspacePath, Arc<Vec<u8>>)> {
+    let path = folder.join(entry.file_name().to_str()?);
+    let size = entry.metadata().ok().filter(Metadata::is_file)?.len();
+    let bytes = is_script(&path, size).then(|| read_bytes(&path).ok()).flatten()?;
+    Some((WorkspacePath::new(path.strip_prefix(root)?)?, Arc::new(bytes)))
 }
 
 fn is_input_name(path: &WorkspacePath) -> bool {

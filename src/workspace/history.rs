@@ -13,7 +13,7 @@ use super::commits::{self, CommitPath, SearchLimits};
 use super::files::{canonical, read_bytes};
 use super::git::find_blob;
 use super::git::tree_size::{MAX_TREE_ENTRIES, TreeSizes};
-use super::scripts::{is_script_content, may_be_script};
+use super::scripts::{folder_of, folders_of_data, is_script_content, may_be_code};
 use super::snapshot::Snapshot;
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
@@ -128,16 +128,17 @@ pub fn visit_recent(
             let revision =
                 GitRevision { repository, commit: Some(now.id()), tree, prefix, blobs: OnceCell::new() };
             let may_be_code = |path: &WorkspacePath| {
-                (path.is_python() || may_be_script(path.as_str()))
-                    && !path.as_str().split('/').any(super::walk::is_skipped)
+                may_be_code(path) && !path.as_str().split('/').any(super::walk::is_skipped)
             };
-            let files = revision.blobs_of(may_be_code).into_iter().filter_map(|(path, blob)| {
+            let blobs = revision.blobs_of(may_be_code);
+            let data = folders_of_data(blobs.keys());
+            let files = blobs.into_iter().filter_map(|(path, blob)| {
                 let (digest, is_script) = *known.entry(blob).or_insert_with(|| {
                     let content = find_blob(&revision.repository, blob);
                     let content = content.as_ref().map(git2::Blob::content);
                     (content.map(Digest::of), content.is_some_and(is_script_content))
                 });
-                (path.is_python() || is_script).then_some((path, digest))
+                (path.is_python() || is_script && !data.contains(folder_of(&path))).then_some((path, digest))
             });
             if !visit(&now.id().to_string(), files.collect()) {
                 return;
@@ -443,6 +444,7 @@ pub(crate) fn similarity(old: &[u8], new: &[u8]) -> u64 {
 mod tests {
     use super::*;
     use crate::workspace::file_tree::FileTree;
+    use crate::workspace::scripts::MAX_MAYBE_SCRIPTS;
     use crate::workspace::snapshot::ChangeDetection;
 
     fn commit(repository: &Repository, message: &str) -> String {
@@ -551,6 +553,11 @@ mod tests {
             write(path, text);
         }
         write("bin/large", &format!("{python}{}", "#".repeat(1 << 20)));
+        write("bin/long", &format!("#!/usr/bin/env {}python3\n", "A=1 ".repeat(80)));
+        std::fs::create_dir(root.join("data").as_path()).unwrap();
+        for number in 0..=MAX_MAYBE_SCRIPTS {
+            write(&format!("data/{number}"), python);
+        }
         let commit = commit(&repository, "one");
         let snapshot = Snapshot::take(&root, None, ChangeDetection::Stat, 1);
         let names: Vec<&str> = snapshot.files().keys().map(WorkspacePath::as_str).collect();

@@ -1,17 +1,21 @@
 //! Python scripts without a suffix, such as `bin/tool`. They are Python files of the workspace, but no server finds them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 
-use crate::path::AbsPath;
+use crate::path::{AbsPath, WorkspacePath};
 
 /// A folder with more files without a suffix has data and no scripts.
-pub(super) const MAX_MAYBE_SCRIPTS: usize = 500;
+pub(super) const MAX_MAYBE_SCRIPTS: usize = 100;
 
 /// A larger file without a suffix is no script.
 const MAX_SCRIPT_BYTES: u64 = 1 << 20;
 
 /// As much of a file shows whether it is a script.
-const SCRIPT_HEAD_BYTES: u64 = 256;
+const HEAD_BYTES: usize = 256;
+
+/// What a first line says of a Python that the servers know.
+const PROGRAMS: [&[u8]; 3] = [b"python", b"pypy", b"uv run"];
 
 /// Whether a file may be a Python script by its path or name.
 #[must_use]
@@ -19,25 +23,67 @@ pub fn may_be_script(path: &str) -> bool {
     !path.rsplit('/').next().unwrap_or_default().contains('.')
 }
 
-/// Whether the file of this size, which may be a script by its name, is one.
-pub(super) fn is_script(path: &AbsPath, size: u64) -> bool {
-    if size > MAX_SCRIPT_BYTES {
-        return false;
-    }
-    let mut head = Vec::new();
-    let file = std::fs::File::open(path.as_path());
-    let read = file.and_then(|file| file.take(SCRIPT_HEAD_BYTES).read_to_end(&mut head));
-    read.is_ok() && is_python_script(&head)
+/// Whether a file is Python code or, by its path, may be a script. Trees of files and snapshots have no other files without a suffix.
+#[must_use]
+pub fn may_be_code(path: &WorkspacePath) -> bool {
+    path.is_python() || may_be_script(path.as_str())
 }
 
 /// Whether the first line of a content says that Python runs it.
 #[must_use]
 pub fn is_python_script(content: &[u8]) -> bool {
-    let first = content.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    first.starts_with(b"#!") && first.windows(6).any(|part| part == b"python")
+    let head = &content[..content.len().min(HEAD_BYTES)];
+    let first = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let names = |name: &[u8]| first.windows(name.len()).any(|part| part == name);
+    first.starts_with(b"#!") && PROGRAMS.into_iter().any(names) && !names(b"python2")
 }
 
-/// Whether the whole content is that of a script, if the file has no suffix.
+/// The same of a whole file without a suffix.
 pub(super) fn is_script_content(content: &[u8]) -> bool {
     content.len() as u64 <= MAX_SCRIPT_BYTES && is_python_script(content)
+}
+
+/// Whether the file of this size, which may be a script by its name, is one.
+#[must_use]
+pub fn is_script(path: &AbsPath, size: u64) -> bool {
+    if size > MAX_SCRIPT_BYTES {
+        return false;
+    }
+    let mut head = Vec::new();
+    let file = std::fs::File::open(path.as_path());
+    let read = file.and_then(|file| file.take(HEAD_BYTES as u64).read_to_end(&mut head));
+    read.is_ok() && is_python_script(&head)
+}
+
+/// The folders in which no script is searched.
+pub(super) fn folders_of_data<'p>(paths: impl Iterator<Item = &'p WorkspacePath>) -> BTreeSet<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for path in paths.filter(|path| may_be_script(path.as_str())) {
+        *counts.entry(folder_of(path)).or_default() += 1;
+    }
+    counts.retain(|_, count| *count > MAX_MAYBE_SCRIPTS);
+    counts.into_keys().map(str::to_owned).collect()
+}
+
+/// The folder of a file; empty for the root.
+pub(super) fn folder_of(path: &WorkspacePath) -> &str {
+    path.as_str().rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_lines() {
+        for line in
+            ["#!/usr/bin/python3", "#!/usr/bin/env -S uv run --script", "#! pypy3\n", "#!/bin/python\r\n"]
+        {
+            assert!(is_python_script(line.as_bytes()), "{line}");
+        }
+        let long = format!("#!/usr/bin/env {} python3", "x".repeat(HEAD_BYTES));
+        for line in ["", "#!/bin/sh\n# python", "# python", "#!/usr/bin/env python2.7", &long] {
+            assert!(!is_python_script(line.as_bytes()), "{line}");
+        }
+    }
 }

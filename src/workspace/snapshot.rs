@@ -19,7 +19,7 @@ use crate::path::{AbsPath, WorkspacePath};
 use crate::tape::{IoKind, Tape};
 use crate::text::{SourceEncoding, decode_source};
 
-const MAGIC: [u8; 8] = *b"lnsrst06";
+const MAGIC: [u8; 8] = *b"lnsrst07";
 
 /// The cache holds data of at most this many workspaces. That of django's 2,800 files takes 4 MB.
 const MAX_CACHED_WORKSPACES: usize = 128;

@@ -488,6 +488,7 @@ class Sub(Base):
         assert_eq!(found.bundle["facts"]["completeness"]["explained"]["other"], 2);
         let found = uses(&env, "py://base#Base.convert");
         assert_eq!(found.bundle["facts"]["overrides"][0]["at"], "bin/derived@L4:C9", "{}", found.bundle);
+        assert!(env.lanser(["symbols", "--query", "Sub"]).stdout.starts_with("bin/derived:3:7"));
         let created =
             "--- /dev/null\n+++ b/bin/new\n@@ -0,0 +1,2 @@\n+#!/usr/bin/python3\n+from shop import totals\n";
         let checked = env.lanser_with_input(["check", "-"], created);
@@ -1899,6 +1900,23 @@ def process(self):
     return 'b'
 def plug(inline: Inline) -> None:
     inline.process = types.MethodType(process, inline)
+//- /set.py
+from functools import partial
+class Task:
+    def start(self) -> int:
+        return 1
+    def stop(self) -> int:
+        return 2
+def start(task) -> int:
+    return 3
+def stop() -> int:
+    return 4
+def patch(task: Task) -> None:
+    setattr(task, 'start', partial(start, task))
+    for task.stop in [stop]:
+        pass
+def run(task: Task) -> int:
+    return task.start() + task.stop()
 //- /lib.py
 class Base:
     def clear(self):
@@ -1944,6 +1962,8 @@ def ask(light: Light):
                 "inline.py@L5:C21",
                 "an assignment to an object's attribute may have replaced it",
             ),
+            ("set.py:7:5", "set.py@L16:C17", "an assignment to an object's attribute may have replaced it"),
+            ("set.py:9:5", "set.py@L16:C32", "an assignment to an object's attribute may have replaced it"),
             (
                 "py://lib#Base.clear",
                 "caches.py@L5:C3",

@@ -54,6 +54,25 @@ fn saved(env: &TestEnv, name: &str, bundle: &Value) -> String {
     env.path(name).to_str().unwrap().to_owned()
 }
 
+/// A script without a suffix is code: what an edit of it breaks counts, and revisions have it.
+#[test]
+fn scripts_count() {
+    let (env, _) = shop();
+    env.write("bin/tool", "#!/usr/bin/env python3\nfrom m import half\nhalf(1)\n");
+    git(&env, &["add", "."]);
+    git(&env, &["commit", "-qm", "two"]);
+    let base = bundle(&env, &["diag", "m.py"])["bundleId"].as_str().unwrap().to_owned();
+    env.write("bin/tool", "#!/usr/bin/env python3\nfrom m import halves\nhalf(1)\n");
+    for args in [&[][..], &["--base", &base]] {
+        let (code, told) = score(&env, args);
+        assert_eq!((code, told[0]["reward"].as_f64()), (Some(0), Some(-1.0)), "{told:?}");
+        assert_eq!(told[0]["integrity"], serde_json::json!({}), "{told:?}");
+    }
+    let new = bundle(&env, &["diag", "--new"]);
+    let found = new["facts"]["diagnostics"]["items"].as_array().unwrap();
+    assert!(!found.is_empty() && found.iter().all(|one| one["uri"] == "bin/tool"), "{new}");
+}
+
 /// A bundle as base: its code is found in the working tree or in git, or the score fails.
 #[test]
 fn a_bundle_can_be_the_base() {

@@ -8,7 +8,7 @@ use super::symbol::SearchedSymbol;
 use crate::lsp::LspLocation;
 use crate::python::classes::Classes;
 use crate::python::outline::Span;
-use crate::python::usage::{TokenUse, Usage};
+use crate::python::usage::{Receiver, TokenUse, Usage};
 use crate::python::value_use::ValueUse;
 use crate::text::names::whole_names;
 use crate::workspace::files::{Document, Files as _};
@@ -37,7 +37,7 @@ pub(super) fn is_passed<'p>(
 }
 
 /// Whether what the places use is made the attribute of an object under a name, perhaps inside something else, so that the object has it
-/// in place of the method of its class: `x.name = MethodType(f, x)`. A class without such a method that does this to `self` replaces none.
+/// in place of the method of its class: `x.name = MethodType(f, x)`, `setattr(x, "name", f)`. A class without such a method that does this to `self` replaces none.
 pub(super) fn replaces_methods<'p>(
     cx: &RequestContext<'_>,
     classes: &Classes<'_>,
@@ -48,22 +48,25 @@ pub(super) fn replaces_methods<'p>(
     by_file(cx, &places).any(|(document, mut offsets)| {
         let text = &document.text;
         // Most files are not parsed for this.
+        let may_set = text.contains("setattr(");
         let is_target = |span: Span| {
-            let value = text[span.end..].trim_start().strip_prefix('=');
-            text[..span.start].ends_with('.') && value.is_some_and(|value| !value.starts_with('='))
+            let value = text[span.end..].trim_start();
+            let is_bound = value.starts_with('=') && !value.starts_with("==") || value.starts_with("in ");
+            text[..span.start].ends_with('.') && is_bound
+                || may_set && text[..span.start].ends_with(['"', '\''])
         };
         if !whole_names(text, name).any(is_target) {
             return false;
         }
         let usage = Usage::of(text);
-        let replaces = |target: Span| {
-            let around = usage.receiver(target.start).filter(|receiver| receiver.is_self);
-            let class = around.and_then(|_| classes.around(&document.path, target.start));
+        let replaces = |object: Receiver| {
+            let class = Some(&object).filter(|object| object.is_self);
+            let class = class.and_then(|object| classes.around(&document.path, object.span.start));
             class.is_none_or(|class| classes.has_method(&class, name))
         };
         offsets.any(|offset| {
             usage.of_token(offset) == TokenUse::Passed
-                && usage.attribute_for(offset, name).is_some_and(replaces)
+                && usage.object_given(offset, name).is_some_and(replaces)
         })
     })
 }

@@ -28,7 +28,7 @@ use crate::reward::MeasuredDiagnostics;
 use crate::reward::judge::RepairedPlace;
 use crate::workspace::file_tree::FileTree;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
-use crate::workspace::scripts::is_python_script;
+use crate::workspace::scripts::{is_python_script, may_be_script};
 
 /// How many files to open and check at a time.
 const MAX_OPEN_FILES: usize = 4;
@@ -75,8 +75,8 @@ impl<'d> EditOverlay<'d> {
         self.files
             .iter()
             .filter(|(path, document)| {
-                let is_script =
-                    document.as_ref().is_some_and(|document| is_python_script(document.text.as_bytes()));
+                let says_so = |document: &Arc<Document>| is_python_script(document.text.as_bytes());
+                let is_script = may_be_script(path.as_str()) && document.as_ref().is_some_and(says_so);
                 is_python(path.as_str()) || is_script
             })
             .map(|(path, document)| (path, document.as_ref()))

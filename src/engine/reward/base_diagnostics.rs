@@ -31,7 +31,7 @@ use crate::text::decode_source;
 use crate::workspace::file_tree::FileTree;
 use crate::workspace::files::read_text;
 use crate::workspace::history::{HistoryError, commit_id};
-use crate::workspace::scripts::may_be_script;
+use crate::workspace::scripts::may_be_code;
 
 /// The diagnostics at a base revision.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -151,7 +151,7 @@ impl BaseTree {
         let mut files = FileTree::of_revision(root, &commit).map_err(missing)?;
         files.add_ignored(root);
         let gone =
-            files.files.iter().filter(|(path, _)| path.is_python() && now.binary_search(path).is_err());
+            files.files.iter().filter(|(path, _)| may_be_code(path) && now.binary_search(path).is_err());
         let gone: Vec<(String, Code)> =
             gone.map(|(path, bytes)| (uri(path), Code::parse(&decode_source(bytes.to_vec()).text))).collect();
         let added: Vec<(String, Code)> = match gone.is_empty() {
@@ -177,8 +177,7 @@ fn named(files: &[(String, Code)]) -> Vec<(&str, &Code)> {
 
 /// The same request at the base; `None` if the base has none of its files.
 fn base_request(request: &Request, tree: &BaseTree, now: &CurrentFiles) -> Option<Request> {
-    let is_code = |path: &&WorkspacePath| path.is_python() || may_be_script(path.as_str());
-    let python: Vec<&WorkspacePath> = tree.files.files.keys().filter(is_code).collect();
+    let python: Vec<&WorkspacePath> = tree.files.files.keys().filter(|path| may_be_code(path)).collect();
     let mut paths = Vec::new();
     if !now.is_whole {
         let exists = |wanted: &&WorkspacePath| {

@@ -21,6 +21,7 @@ use crate::reward::types::Probe;
 use crate::reward::{fingerprint, scope_pin, suppressions};
 use crate::text::{ColumnUnit, LineIndex};
 use crate::workspace::files::{Document, Files};
+use crate::workspace::scripts::may_be_code;
 
 /// Diagnostics by file, hints included.
 pub(in crate::engine) type DiagnosticsByFile = BTreeMap<AbsPath, Vec<Diagnostic>>;
@@ -208,5 +209,5 @@ pub(in crate::engine) fn removed_files(cx: &RequestContext<'_>, plan: &EditPlan)
         (None, None) => Some(&change.path),
         (None, Some(_)) => None,
     });
-    gone.filter(|path| path.is_python()).map(|path| root.join(path.as_str())).collect()
+    gone.filter(|path| may_be_code(path)).map(|path| root.join(path.as_str())).collect()
 }

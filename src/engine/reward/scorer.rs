@@ -31,6 +31,7 @@ use crate::reward::judge::JudgedEdit;
 use crate::reward::{RewardFormula, scope_pin};
 use crate::workspace::file_tree::FileTree;
 use crate::workspace::files::{FileKind, Files as _};
+use crate::workspace::scripts::may_be_code;
 
 /// How often a head is tried again after its server ended.
 const MAX_RESTARTS: u32 = 2;
@@ -149,7 +150,7 @@ impl Scorer {
         if preset == Preset::Guarded && config_changed > 0 {
             // The base's configuration is used, so that the head's other changes still get a score.
             for (path, (then, _)) in &difference {
-                if !path.is_python() {
+                if !may_be_code(path) {
                     match then {
                         Some(bytes) => head.files.insert((*path).clone(), (*bytes).clone()),
                         None => head.files.remove(*path),
@@ -158,11 +159,11 @@ impl Scorer {
             }
         }
         if preset == Preset::Guarded || config_changed == 0 {
-            difference.retain(|path, _| path.is_python());
+            difference.retain(|path, _| may_be_code(path));
         }
         let in_place =
-            difference.iter().all(|(path, (then, now))| path.is_python() && then.is_some() && now.is_some());
-        let changes = difference.iter().filter(|(path, _)| path.is_python()).map(|(path, (then, now))| {
+            difference.iter().all(|(path, (then, now))| may_be_code(path) && then.is_some() && now.is_some());
+        let changes = difference.iter().filter(|(path, _)| may_be_code(path)).map(|(path, (then, now))| {
             let before = then.map(|bytes| Arc::new(Original { bytes: bytes.to_vec(), executable: false }));
             PlannedChange::of_one((*path).clone(), before, now.map(|bytes| bytes.to_vec()))
         });
@@ -278,7 +279,7 @@ impl Scorer {
         let with = &base.with;
         let mut scope: BTreeSet<WorkspacePath> = plan.paths().cloned().collect();
         if whole_workspace {
-            scope.extend(base.tree.files.keys().filter(|path| path.is_python()).cloned());
+            scope.extend(base.tree.files.keys().filter(|path| may_be_code(path)).cloned());
         }
         let mut left_out = 0;
         for scratch in [&mut self.scratch, &mut *other] {

@@ -133,7 +133,9 @@ impl OpenDocuments {
     pub(super) fn unsaved(&self, root: &AbsPath) -> UnsavedTexts {
         let inside = |path: &AbsPath| path.strip_prefix(root).and_then(WorkspacePath::new);
         let is_code = |path: &WorkspacePath, text: &str| {
-            path.is_python() || may_be_script(path.as_str()) && is_python_script(text.as_bytes())
+            // It may be one on the disk only.
+            let saved = || read_bytes(&root.join(path.as_str())).is_ok_and(|saved| is_python_script(&saved));
+            path.is_python() || may_be_script(path.as_str()) && (is_python_script(text.as_bytes()) || saved())
         };
         self.iter()
             .filter_map(|(path, open)| {

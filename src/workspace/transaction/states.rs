@@ -7,6 +7,7 @@ use super::file_image::{Content, FileImage};
 use super::store::{ClosedJournal, JournalStore};
 use crate::digest::Digest;
 use crate::path::WorkspacePath;
+use crate::workspace::scripts::may_be_code;
 use crate::workspace::states::{ChangedFile, ContentId, States};
 
 /// The changes of a transaction, or those that were made to its files since the transaction before.
@@ -50,7 +51,7 @@ impl Transactions {
                 if let Some(ContentId::Digest(digest)) = before {
                     pre_images.insert(digest, (logged.closed.clone(), entry));
                 }
-                if !path.is_python() {
+                if !may_be_code(&path) {
                     continue;
                 }
                 if let Some(known) = last.get(&path).filter(|known| **known != before) {
