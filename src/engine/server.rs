@@ -51,8 +51,11 @@ impl Server {
         }
         let profile = Profile::of(found.kind);
         let (program, args, env) = match &found.program {
-            ServerProgram::Script { node, script, .. } => {
-                (node, vec![script.to_string()], server_environment(&settings))
+            ServerProgram::Script { node, node_version, script } => {
+                // They change no answer, so they are no part of what the digest of the configuration covers.
+                let options = toolchain::faster_options(node_version).iter().map(|&option| option.to_owned());
+                let args = options.chain([script.to_string()]).collect();
+                (node, args, server_environment(&settings))
             }
             ServerProgram::Native(program) => {
                 let stubs = found.stubs.clone();

@@ -41,7 +41,7 @@ pub use event::InstallEvent;
 pub use find::find;
 pub use install::{ensure, install};
 pub use inventory::{CandidateStatus, Inventory, NodeCandidate, ServerCandidate, inventory};
-pub use node::Node;
+pub use node::{Node, faster_options};
 pub use own_environment::default_server;
 pub use package::{Package, program_digest};
 pub use pins::{PINS, Pin};

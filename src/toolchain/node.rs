@@ -34,6 +34,19 @@ pub struct Node {
     pub version: String,
 }
 
+/// Options with which a node of this version runs a server faster. V8 optimizes the functions of a type checker so early that it has
+/// to discard and repeat much of the work. Measured with Pyright 1.1.414 on two busy cores: click's sources in 5.1 s in place of 8.6
+/// (Node.js 20.20.2) and 6.1 in place of 7.3 (22.20.0), django's `db`, `forms` and `contrib/admin` in 23.5 s in place of 33.7
+/// (20.20.2). Node.js 24.19.0 gains nothing. Other versions were not tried: an option that they do not know would stop them.
+#[must_use]
+pub fn faster_options(version: &str) -> &'static [&'static str] {
+    match version.split('.').next() {
+        Some("20") => &["--interrupt-budget=500000"],
+        Some("22") => &["--invocation-count-for-turbofan=20000"],
+        _ => &[],
+    }
+}
+
 /// The paths where node may be, in the order of preference.
 pub(super) fn node_candidates(
     request: &ToolchainRequest,
