@@ -299,7 +299,7 @@ fn a_file_without_read_permission() {
     assert_eq!(bundle["facts"]["references"].as_array().unwrap().len(), 2);
 }
 
-/// Windows starts `.pyw` files without a terminal. No server lists them as a part of a package.
+/// Windows starts `.pyw` files without a terminal, and Unix scripts without a suffix. No server lists them as a part of a package.
 #[test]
 fn programs_without_a_terminal_are_searched_and_renamed() {
     for server in [TestEnv::pyright, TestEnv::ty] {
@@ -321,11 +321,11 @@ C().run()
         let bundle = env.lanser(["refs", "py://m#C.run", "--json"]).answer();
         let found = bundle["facts"]["references"].as_array().unwrap();
         let found: Vec<_> = found.iter().map(|one| one["at"].as_str().unwrap()).collect();
-        assert_eq!(found, ["m.py@L2:C9", "window.pyw@L2:C5"], "{bundle}");
+        assert_eq!(found, ["bin/tool@L3:C5", "m.py@L2:C9", "window.pyw@L2:C5"], "{bundle}");
         assert_eq!(bundle["facts"]["completeness"]["status"], "complete", "{bundle}");
-        let bundle = env.lanser(["rename", "py://m#C.run", "go", "--apply", "--json"]).answer();
+        env.lanser(["rename", "py://m#C.run", "go", "--apply", "--json"]).answer();
         assert_eq!(std::fs::read_to_string(env.file("window.pyw")).unwrap(), "from m import C\nC().go()\n");
-        // A script without a suffix is only searched for the text.
-        assert_eq!(bundle["edits"]["residue"]["items"][0]["at"], "bin/tool@L3:C5", "{bundle}");
+        let script = "#!/usr/bin/env python3\nfrom m import C\nC().go()\n";
+        assert_eq!(std::fs::read_to_string(env.file("bin/tool")).unwrap(), script);
     }
 }
