@@ -20,7 +20,6 @@ use crate::model::facts::{
 use crate::model::request::Direction;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
-use crate::python::decorated::is_plain_decorator;
 use crate::python::occurrences::OccurrenceKind;
 use crate::python::outline::{DefinitionKind, Span};
 use crate::python::usage::Usage;
@@ -223,8 +222,12 @@ impl Functions<'_> {
         match defined {
             Some(defined) if defined.kind == DefinitionKind::Property => Callable::Property,
             _ if item.kind.name() == "class" => Callable::Class,
-            Some(defined) if !defined.decorators.iter().all(|name| is_plain_decorator(name)) => {
-                if defined.class.is_some() { Callable::Descriptor } else { Callable::Decorated }
+            Some(defined) if !defined.has_only_plain_decorators() => {
+                if defined.class.is_some() {
+                    Callable::Descriptor
+                } else {
+                    Callable::Decorated
+                }
             }
             _ => Callable::Function,
         }

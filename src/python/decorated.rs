@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tree_sitter::Node;
 
+use super::classes::DefinitionInfo;
 use super::digest_cache::{DigestCache, MemorySize};
 use super::outline::Span;
 use super::syntax::{children, dotted, parse, preorder, text_of};
@@ -45,10 +46,13 @@ pub struct DecoratedParameter {
     pub decorator: String,
 }
 
-/// Whether a decorator is known to leave to its callers when the function is called.
-#[must_use]
-pub fn is_plain_decorator(name: &str) -> bool {
-    name.rsplit('.').next().is_some_and(|last| PLAIN_DECORATORS.contains(&last))
+impl DefinitionInfo {
+    /// Whether all its decorators are known to leave to its callers when the function is called.
+    #[must_use]
+    pub fn has_only_plain_decorators(&self) -> bool {
+        let is_plain = |name: &str| PLAIN_DECORATORS.contains(&name);
+        self.decorators.iter().all(|name| name.rsplit('.').next().is_some_and(is_plain))
+    }
 }
 
 /// The first parameters of a document's functions, as [`decorated_parameters`] finds them, perhaps from the cache.

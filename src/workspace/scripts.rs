@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 
-use crate::path::{AbsPath, WorkspacePath};
+use crate::path::{AbsPath, WorkspacePath, is_python};
 
 /// A folder with more files without a suffix has data and no scripts.
 pub(super) const MAX_MAYBE_SCRIPTS: usize = 100;
@@ -38,7 +38,13 @@ pub fn is_python_script(content: &[u8]) -> bool {
     first.starts_with(b"#!") && PROGRAMS.into_iter().any(names) && !names(b"python2")
 }
 
-/// The same of a whole file without a suffix.
+/// Whether a file with this content is Python code: it has the suffix, or is a script.
+#[must_use]
+pub fn is_code(path: &str, content: &[u8]) -> bool {
+    is_python(path) || may_be_script(path) && is_python_script(content)
+}
+
+/// Whether the whole content of a file without a suffix is that of a script.
 pub(super) fn is_script_content(content: &[u8]) -> bool {
     content.len() as u64 <= MAX_SCRIPT_BYTES && is_python_script(content)
 }

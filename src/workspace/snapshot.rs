@@ -291,16 +291,9 @@ impl Snapshot {
         not_utf8: BTreeSet<WorkspacePath>,
         unreadable: BTreeSet<String>,
     ) -> Arc<Self> {
-        Arc::new(Self {
-            root,
-            files,
-            not_utf8,
-            unreadable,
-            import_layout: BTreeSet::new(),
-            stats: BTreeMap::new(),
-            index: WordIndex::new(None, BTreeSet::new()),
-            cache_folder: None,
-        })
+        let (import_layout, stats, index) =
+            (BTreeSet::new(), BTreeMap::new(), WordIndex::new(None, BTreeSet::new()));
+        Arc::new(Self { root, files, not_utf8, unreadable, import_layout, stats, index, cache_folder: None })
     }
 
     /// The symbolic links that are not below a folder that is skipped.

@@ -8,7 +8,6 @@ use crate::engine::failure::Failure;
 use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::python::classes::{Class, DefinitionInfo};
-use crate::python::decorated::is_plain_decorator;
 use crate::python::hierarchy::Relation;
 use crate::python::outline::{DefinitionKind, Outline, Span};
 use crate::python::usage::{KeywordUse, TokenUse, Usage};
@@ -184,7 +183,9 @@ impl Explainer<'_> {
             return Explanation::Other;
         }
         // A function is not an object of a class of the workspace.
-        if !itself.items.is_empty() && itself.items.iter().all(|place| self.is_function(place)) {
+        let is_function =
+            |place: &LspLocation| self.defined_at(place).is_some_and(|defined| is_function(&defined));
+        if !itself.items.is_empty() && itself.items.iter().all(is_function) {
             return Explanation::Other;
         }
         let all = itself.items.iter().chain(&of_type.items);
@@ -231,13 +232,6 @@ impl Explainer<'_> {
         self.classes.defined_at(&document.path, offset)
     }
 
-    /// Whether the name that is defined at a place is that of a function: a decorator may make any object of it, as `@property` does.
-    fn is_function(&self, place: &LspLocation) -> bool {
-        self.defined_at(place).is_some_and(|defined| {
-            defined.kind.is_function() && defined.decorators.iter().all(|name| is_plain_decorator(name))
-        })
-    }
-
     /// Whether a place is in an import: what it binds is a module, or an object of one.
     fn is_imported(&self, place: &LspLocation) -> bool {
         offset_of(self.cx, place).is_some_and(|(document, offset)| {
@@ -247,11 +241,10 @@ impl Explainer<'_> {
 
     /// Whether an object that is no known module may be one: its type is not known, or that of all modules.
     fn may_be_module(&self, itself: &Listing<LspLocation>, of_type: &Listing<LspLocation>) -> bool {
-        let is_class = |defined: DefinitionInfo| defined.kind == DefinitionKind::Class;
+        let is_declared =
+            |defined: DefinitionInfo| is_function(&defined) || defined.kind == DefinitionKind::Class;
         let is_definition = |place: &LspLocation| {
-            place.range == crate::text::Range::default()
-                || self.is_function(place)
-                || self.defined_at(place).is_some_and(is_class)
+            place.range == crate::text::Range::default() || self.defined_at(place).is_some_and(is_declared)
         };
         if !itself.items.is_empty() && itself.items.iter().all(is_definition) {
             return false;
@@ -303,6 +296,11 @@ impl Explainer<'_> {
             Explanation::Other
         }
     }
+}
+
+/// Whether the name of a definition is that of a function: a decorator may make any object of it, as `@property` does.
+fn is_function(defined: &DefinitionInfo) -> bool {
+    defined.kind.is_function() && defined.has_only_plain_decorators()
 }
 
 /// The names of the expression `pkg.mod`, whose last name is given.

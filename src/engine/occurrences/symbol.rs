@@ -8,7 +8,6 @@ use super::super::positions::by_name;
 use super::{Named, offset_of};
 use crate::path::AbsPath;
 use crate::python::classes::{Class, Classes};
-use crate::python::decorated::is_plain_decorator;
 use crate::python::outline::DefinitionKind;
 use crate::python::roles::{is_type_parameter, parameter_at};
 use crate::python::scopes::{ScopeKind, Scopes};
@@ -144,7 +143,7 @@ impl SearchedSymbol {
                 self.is_hook |= defined.kind.is_function() && is_hook(&defined.name, &defined.decorators);
                 self.is_passed_to_decorator |= defined.kind.is_function()
                     && defined.kind != DefinitionKind::Property
-                    && !defined.decorators.iter().all(|name| is_plain_decorator(name));
+                    && !defined.has_only_plain_decorators();
             }
         }
         // pytest and pluggy call them with what they know.

@@ -37,7 +37,8 @@ pub(super) fn is_passed<'p>(
 }
 
 /// Whether what the places use is made the attribute of an object under a name, perhaps inside something else, so that the object has it
-/// in place of the method of its class: `x.name = MethodType(f, x)`, `setattr(x, "name", f)`. A class without such a method that does this to `self` replaces none.
+/// in place of the method of its class: `x.name = MethodType(f, x)`, `setattr(x, "name", f)`. A class without such a method that does
+/// this to `self` replaces none.
 pub(super) fn replaces_methods<'p>(
     cx: &RequestContext<'_>,
     classes: &Classes<'_>,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::digest::Digest;
-use crate::edit::{EditPlan, PlannedChange};
+use crate::edit::EditPlan;
 use crate::engine::blocking::blocking;
 use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
@@ -16,7 +16,7 @@ use crate::python::passed_on::{aliases_of, is_import_passed_on, is_module_passed
 use crate::tape::{IoKind, Tape};
 use crate::workspace::files::{DiskFiles, Files as _};
 use crate::workspace::parallel::parallel_map;
-use crate::workspace::scripts::{is_python_script, may_be_script};
+use crate::workspace::scripts::is_code;
 
 /// How many files to compare besides the edited ones, unless the caller wants all. The server checks each of them twice.
 const MAX_OTHER_FILES: usize = 120;
@@ -62,19 +62,16 @@ pub(in crate::engine) async fn affected(
 ) -> Result<AffectedFiles, Failure> {
     let snapshot = &cx.state.inputs.snapshot;
     let root = snapshot.root();
-    let is_new_script = |change: &PlannedChange| {
-        let after = change.after.as_deref().unwrap_or_default();
-        may_be_script(change.path.as_str()) && is_python_script(after)
-    };
-    let is_code = |path: &WorkspacePath| path.is_python() || snapshot.files().contains_key(path);
+    let was_code = |path: &WorkspacePath| path.is_python() || snapshot.files().contains_key(path);
+    let has_code = |path: &WorkspacePath, after: &Vec<u8>| was_code(path) || is_code(path.as_str(), after);
     let edited: Vec<AbsPath> = plan
         .changes()
         .iter()
-        .filter(|change| is_code(&change.path) && change.after.is_some() || is_new_script(change))
+        .filter(|change| change.after.as_ref().is_some_and(|after| has_code(&change.path, after)))
         .map(|change| root.join(change.path.as_str()))
         .collect();
     let touched: Vec<AbsPath> =
-        plan.paths().filter(|path| is_code(path)).map(|path| root.join(path.as_str())).collect();
+        plan.paths().filter(|path| was_code(path)).map(|path| root.join(path.as_str())).collect();
     let names: Vec<String> = match kind {
         EditKind::Any | EditKind::RenamesLocal | EditKind::RenamesParameter(_) => Vec::new(),
         EditKind::Renames(names)

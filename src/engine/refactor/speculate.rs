@@ -22,13 +22,13 @@ use crate::model::analyzer::{AnalyzerKind, DiagnosticSource, SourceReport};
 use crate::model::edits::{CheckName, DiagnosticsDelta, UnaffectedFiles};
 use crate::model::facts::Diagnostic;
 use crate::model::request::{Command, Severity};
-use crate::path::{AbsPath, DocUri, is_python};
+use crate::path::{AbsPath, DocUri};
 use crate::python::outline::Outline;
 use crate::reward::MeasuredDiagnostics;
 use crate::reward::judge::RepairedPlace;
 use crate::workspace::file_tree::FileTree;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
-use crate::workspace::scripts::{is_python_script, may_be_script};
+use crate::workspace::scripts::is_code;
 
 /// How many files to open and check at a time.
 const MAX_OPEN_FILES: usize = 4;
@@ -75,9 +75,8 @@ impl<'d> EditOverlay<'d> {
         self.files
             .iter()
             .filter(|(path, document)| {
-                let says_so = |document: &Arc<Document>| is_python_script(document.text.as_bytes());
-                let is_script = may_be_script(path.as_str()) && document.as_ref().is_some_and(says_so);
-                is_python(path.as_str()) || is_script
+                let text = document.as_ref().map_or("", |document| &document.text);
+                is_code(path.as_str(), text.as_bytes())
             })
             .map(|(path, document)| (path, document.as_ref()))
     }

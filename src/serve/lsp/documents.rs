@@ -10,7 +10,7 @@ use crate::engine::UnsavedTexts;
 use crate::path::{AbsPath, FileUri, WorkspacePath};
 use crate::text::{ColumnUnit, LineIndex, Position, decode_source};
 use crate::workspace::files::{canonical, read_bytes};
-use crate::workspace::scripts::{is_python_script, may_be_script};
+use crate::workspace::scripts::{is_code, may_be_code};
 
 /// An open document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,9 +133,10 @@ impl OpenDocuments {
     pub(super) fn unsaved(&self, root: &AbsPath) -> UnsavedTexts {
         let inside = |path: &AbsPath| path.strip_prefix(root).and_then(WorkspacePath::new);
         let is_code = |path: &WorkspacePath, text: &str| {
-            // It may be one on the disk only.
-            let saved = || read_bytes(&root.join(path.as_str())).is_ok_and(|saved| is_python_script(&saved));
-            path.is_python() || may_be_script(path.as_str()) && (is_python_script(text.as_bytes()) || saved())
+            // It may be a script on the disk only.
+            let was_code =
+                || read_bytes(&root.join(path.as_str())).is_ok_and(|saved| is_code(path.as_str(), &saved));
+            may_be_code(path) && (is_code(path.as_str(), text.as_bytes()) || was_code())
         };
         self.iter()
             .filter_map(|(path, open)| {

@@ -140,20 +140,25 @@ pub(super) fn path_changes(
 }
 
 impl PathChange {
-    /// A change that requires what an entry has changed, to see whether a file is as it was before.
-    pub(super) fn again(entry: &JournalEntry) -> Self {
-        let content = || NewState {
-            content: NewContent::Bytes(Vec::new()),
-            metadata: NewMetadata::OfReplaced,
-            executable: None,
-        };
+    /// A change of an entry's file that expects it to be as in an image; `None` if there must be no file.
+    fn expecting(entry: &JournalEntry, image: Option<&FileImage>, new_state: Option<NewState>) -> Self {
         Self {
             real_path: Some(entry.real_path.clone()),
             follow: false,
             moved: false,
-            expect: expected(entry.before.as_ref()),
-            new_state: entry.after.as_ref().map(|_| content()),
+            expect: image.map_or(Expect::Nothing, |image| Expect::Content(image.content.clone())),
+            new_state,
         }
+    }
+
+    /// A change that can only be made if an entry's file is as it was before. It is checked, and never made.
+    pub(super) fn of_restored(entry: &JournalEntry) -> Self {
+        let new_state = entry.after.as_ref().map(|_| NewState {
+            content: NewContent::Bytes(Vec::new()),
+            metadata: NewMetadata::OfReplaced,
+            executable: None,
+        });
+        Self::expecting(entry, entry.before.as_ref(), new_state)
     }
 
     /// The change that undoes an entry; `bytes` are its pre-image.
@@ -176,19 +181,8 @@ impl PathChange {
                 executable: None,
             },
         });
-        Self {
-            real_path: Some(entry.real_path.clone()),
-            follow: false,
-            moved: false,
-            expect: expected(entry.after.as_ref()),
-            new_state,
-        }
+        Self::expecting(entry, entry.after.as_ref(), new_state)
     }
-}
-
-/// That a file is as in an image; `None` stands for no file.
-fn expected(image: Option<&FileImage>) -> Expect {
-    image.map_or(Expect::Nothing, |image| Expect::Content(image.content.clone()))
 }
 
 /// Resolves and checks changes.

@@ -234,8 +234,7 @@ const fn is_conflict(error: &TransactionError) -> bool {
 
 /// Whether a file is as it was before the transaction.
 fn is_restored(checker: &Checker<'_>, entry: &JournalEntry) -> bool {
-    let change = PathChange::again(entry);
-    checker.check(&BTreeMap::from([(entry.path.clone(), change)])).is_ok()
+    checker.check(&BTreeMap::from([(entry.path.clone(), PathChange::of_restored(entry))])).is_ok()
 }
 
 /// The files that changed since the transaction.
