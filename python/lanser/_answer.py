@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any, Callable, Generic, List, Mapping, Optional, Protocol, Sequence, TypeVar, Union
+from typing import Any, Callable, Generic, List, Mapping, Optional, Protocol, Sequence, TypeVar, Union, get_args
 
 from ._errors import IncompleteError, ProcessError
 from ._types import Bundle, Completeness, Edits, Resolved
@@ -76,6 +76,14 @@ def selector_of(selector: Selector) -> Union[str, Mapping[str, Any]]:
         kind = type(selector).__name__
         raise TypeError(f"a selector is a text, its JSON form or a part of an answer, not {kind}; files go to `paths`")
     return at
+
+
+def choice(name: str, given: Any, type_: Any) -> Any:
+    """An argument that is one of a few texts, or `None`. Raises `ValueError` for another."""
+    known = get_args(type_)
+    if given is not None and given not in known:
+        raise ValueError(f"{name} is {given!r}, and one of {', '.join(map(repr, known))} is expected")
+    return given
 
 
 def texts(given: Sequence[str]) -> List[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
 
-from ._answer import Answer, Selector, edits, fact, resolved, texts
+from ._answer import Answer, Selector, choice, edits, fact, resolved, texts
 from ._types import (
     Action,
     AnalyzerKind,
@@ -123,7 +123,7 @@ class AsyncMethods:
         timeout: Optional[float] = None,
     ) -> Answer[List[Call]]:
         """The callers (`incoming`) or callees (`outgoing`) of a function."""
-        options = {"direction": direction, "depth": depth, "limit": limit, "cursor": cursor}
+        options = {"direction": choice("direction", direction, Direction), "depth": depth, "limit": limit, "cursor": cursor}
         return await self._run("calls", fact("calls"), selector, options=options, timeout=timeout)
 
     async def types(
@@ -137,7 +137,7 @@ class AsyncMethods:
         timeout: Optional[float] = None,
     ) -> Answer[List[TypeEdge]]:
         """The base classes (`supertypes`) or subclasses (`subtypes`) of a class."""
-        options = {"types": direction, "depth": depth, "limit": limit, "cursor": cursor}
+        options = {"types": choice("direction", direction, TypeDirection), "depth": depth, "limit": limit, "cursor": cursor}
         return await self._run("typeHierarchy", fact("types"), selector, options=options, timeout=timeout)
 
     async def diag(
@@ -157,8 +157,8 @@ class AsyncMethods:
         """The diagnostics of files. With `new` or `base`, only those that are new since a git revision."""
         options = {
             "paths": texts(paths),
-            "severity": severity,
-            "fail_on": fail_on,
+            "severity": choice("severity", severity, Severity),
+            "fail_on": choice("fail_on", fail_on, Severity),
             "new": new or base is not None,
             "base": base,
             "with": sorted(texts(with_)),
@@ -206,7 +206,7 @@ class AsyncMethods:
             "family": family,
             "include": sorted(texts(include)),
             "exclude": sorted(texts(exclude)),
-            "check": check,
+            "check": choice("check", check, CheckScope),
             "agree": agree,
             "guards": guards,
         }
@@ -223,7 +223,7 @@ class AsyncMethods:
         timeout: Optional[float] = None,
     ) -> Answer[Edits]:
         """Moves a module or package: `pkg.old` to `pkg.new`, or a path to a path. Without `apply`, nothing is written."""
-        options = {"module": module, "apply": apply, "check": check, "guards": guards}
+        options = {"module": module, "apply": apply, "check": choice("check", check, CheckScope), "guards": guards}
         return await self._run("rename", edits, new_name=new_name, options=options, timeout=timeout)
 
     async def actions(
@@ -269,7 +269,12 @@ class AsyncMethods:
         timeout: Optional[float] = None,
     ) -> Answer[Edits]:
         """The diagnostics that an edit introduces and resolves, in `value.diagnostics`. Writes nothing."""
-        options = {"edit": _edit(edit), "fail_on": fail_on, "with": sorted(texts(with_)), "guards": guards}
+        options = {
+            "edit": _edit(edit),
+            "fail_on": choice("fail_on", fail_on, Severity),
+            "with": sorted(texts(with_)),
+            "guards": guards,
+        }
         return await self._run("check", edits, options=options, timeout=timeout)
 
     async def undo(

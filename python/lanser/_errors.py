@@ -6,6 +6,9 @@ from typing import Dict, List, Optional, Type
 
 from ._types import Bundle, ErrorBody, ErrorData, Json, Retryable
 
+HINT = "hint: "
+"""What the line of a hint starts with."""
+
 
 class LanserError(Exception):
     """The base of all errors of this package."""
@@ -16,6 +19,12 @@ class LanserError(Exception):
 
 class ProcessError(LanserError):
     """The `lanser` process could not be started, ended, or wrote something else than bundles."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        # The process ends its errors with one.
+        hints = [line for line in message.splitlines() if line.startswith(HINT)]
+        self.hint = hints[-1][len(HINT) :] if hints else None
 
 
 class IncompleteError(LanserError):
@@ -43,7 +52,7 @@ class RequestError(LanserError):
 
     def __init__(self, body: ErrorBody, bundle: Bundle, json: Optional[Json] = None) -> None:
         text = f"{body.symbol}: {body.message}"
-        super().__init__(f"{text}\nhint: {body.hint}" if body.hint else text)
+        super().__init__(f"{text}\n{HINT}{body.hint}" if body.hint else text)
         self.symbol = body.symbol
         self.code: int = body.code
         self.message: str = body.message

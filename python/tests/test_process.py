@@ -53,6 +53,19 @@ class ProcessTest(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "a number of seconds is expected"):
                 workspace.hover("a.b", timeout=wrong)  # type: ignore[arg-type]
 
+    def test_an_option_is_one_of_its_texts(self) -> None:
+        workspace = self.workspace(f'answer(line["id"], {HOVER})')
+        with self.assertRaisesRegex(ValueError, "direction is 'up', and one of 'incoming', 'outgoing' is expected"):
+            workspace.calls("a.b", "up")  # type: ignore[arg-type]
+        with self.assertRaisesRegex(ValueError, "severity is 'bad', and one of 'hint', "):
+            workspace.diag(severity="bad")  # type: ignore[arg-type]
+
+    def test_the_hint_of_a_process_that_ends_is_kept(self) -> None:
+        workspace = self.workspace('print("error: no\\nhint: try this", file=sys.stderr); sys.exit(2)')
+        with self.assertRaises(lanser.ProcessError) as raised:
+            workspace.hover("a.b")
+        self.assertEqual(raised.exception.hint, "try this")
+
     def test_one_text_is_a_list_of_one(self) -> None:
         workspace = self.workspace(f'answer(line["id"], {HOVER})')
         with self.assertRaisesRegex(lanser.ProcessError, "no facts.diagnostics"):

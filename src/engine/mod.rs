@@ -73,6 +73,7 @@ pub use python_env::{ConfigurationReport, PythonReport, configuration_report, py
 pub use refactor::write_files;
 pub use report::{RunningServers, ServerReport};
 pub use request_input::{read_selector, unknown_unit_error, validate_request};
+pub(crate) use request_state::ONE_BASED;
 pub use reward::{ScoreHead, ScoreLimits, ScoreService, StateSource, is_revision, score, supplement};
 pub use scan_throttle::PendingGuard;
 pub use server::{tell_progress, toolchain_request};

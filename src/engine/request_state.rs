@@ -11,7 +11,7 @@ use crate::digest::Digest;
 use crate::model::environment::{Environment, OtherTool, Tool};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{Command, Request, Scope};
-use crate::path::{AbsPath, WorkspacePath};
+use crate::path::{AbsPath, WorkspacePath, encode_portable};
 use crate::python::hierarchy::imports_where;
 use crate::python::modules::ImportRoots;
 use crate::python::not_found::{NotFound, NotFoundReason};
@@ -506,19 +506,25 @@ const fn read_error_symbol(error: &ReadError) -> ErrorSymbol {
     }
 }
 
-/// Files of the same folder with a similar name.
+/// Files of the same folder with a similar name, first the one whose name was not percent-encoded.
 fn near_files(files: &DiskFiles, paths: &PathMap, path: &AbsPath) -> Vec<String> {
+    let literal = encode_portable(path.file_name());
     let path_option = path.file_name().to_lowercase();
     let stem = path_option.split('.').next().unwrap_or_default().to_owned();
     let folder = path.parent();
-    let matching = files.list(&folder).into_iter().filter(|name| {
-        let name = name.to_lowercase();
+    let mut matching = files.list(&folder);
+    matching.retain(|name| {
+        let lower = name.to_lowercase();
         !stem.is_empty()
-            && name.ends_with(".py")
-            && (name.contains(&stem) || stem.contains(name.trim_end_matches(".py")))
+            && lower.ends_with(".py")
+            && (lower.contains(&stem) || stem.contains(lower.trim_end_matches(".py")) || *name == literal)
     });
-    matching.take(5).map(|name| paths.uri(&folder.join(&name)).to_string()).collect()
+    matching.sort_by_key(|name| *name != literal);
+    matching.into_iter().take(5).map(|name| paths.uri(&folder.join(&name)).to_string()).collect()
 }
+
+/// The hint for numbers that a file does not have.
+pub(crate) const ONE_BASED: &str = "lines and columns are 1-based";
 
 fn not_found(selector: &PositionSpec, paths: &PathMap, near: &NotFound) -> ErrorBody {
     let message = format!("{selector}: {}", paths.text(&near.reason.to_string()));
@@ -534,7 +540,7 @@ fn not_found(selector: &PositionSpec, paths: &PathMap, near: &NotFound) -> Error
             }
             PositionSpec::Name(_) => "`lanser symbols --query NAME` searches the workspace",
             PositionSpec::Cursor(_) | PositionSpec::Range(_) | PositionSpec::Line(_) if selector.doc_version().is_none() => {
-                "lines and columns are 1-based"
+                ONE_BASED
             }
             PositionSpec::Anchor(_) => "quote a longer span, or name the definition: py://module#name",
             _ => "`lanser symbols PATH` lists what a file defines",

@@ -120,6 +120,26 @@ fn a_commit_that_removed_the_target_is_named() {
 }
 
 #[test]
+fn a_line_of_a_file_that_is_gone_is_asked_for_with_its_last_commit() {
+    let (env, commits) = renamed_rewritten_and_moved();
+    commit(&env, &[("a.py", None)]);
+    for numbers in ["a.py:1:5", "a.py@R(1,1->1,5)", "a.py:1"] {
+        let error = locate(&env, numbers).error(3, "E/NOT_FOUND");
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message
+                .ends_with(&format!("there is no file a.py; the file was in commit {}", &commits[3][..10]))
+        );
+        let suggested = error["data"]["selectors"][0].as_str().unwrap();
+        assert!(suggested.ends_with(&format!("?v=git:{}", commits[3])), "{suggested}");
+        let told = locate(&env, suggested).error(3, "E/NOT_FOUND")["message"].to_string();
+        assert!(told.contains("removed it"), "{told}");
+    }
+    // A file that never was there.
+    assert!(locate(&env, "never.py:1:5").error(3, "E/NOT_FOUND")["data"].is_null());
+}
+
+#[test]
 fn a_reused_name_is_not_certified() {
     let env = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
     git(&env, &["init", "-q"]);

@@ -777,6 +777,23 @@ fn a_name_that_is_not_unique_or_not_there_is_an_error_with_candidates() {
     assert_eq!(place(&env, "tools/run-it.py::main").0, "tools/run-it.py@L1:C5");
     // A script is found by its name, too.
     assert_eq!(place(&env, "main").0, "tools/run-it.py@L1:C5");
+    // What a script does not have is told by its path: no selector leads to its module.
+    env.write("tools/run-it.py", "class Runner:\n    def start(self): pass\n");
+    let message = "Runner.strat: module tools/run-it.py has no Runner.strat";
+    assert_eq!(locate(&env, "Runner.strat").error(3, "E/NOT_FOUND")["message"], message);
+    for wrong in ["Runner.strat", "tools/run-it.py::Runner::strat"] {
+        assert_eq!(
+            suggested(wrong),
+            ["tools/run-it.py::Runner::start", "tools/run-it.py::Runner"],
+            "{wrong}"
+        );
+    }
+    // The path of a script without a suffix does not go before a name.
+    env.write("tools/run", "#!/usr/bin/env python3\ndef launch(): pass\n");
+    assert_eq!(suggested("lanch"), ["launch"]);
+    // A name that looks percent-encoded, and is not.
+    env.write("a%20b.py", "");
+    assert_eq!(suggested("a%20b.py:1"), ["a%2520b.py"]);
     // Names of functions are local.
     locate(&env, "data").error(3, "E/NOT_FOUND");
     locate(&env, "app/none.py::f").error(3, "E/NOT_FOUND");

@@ -15,7 +15,7 @@ use crate::selector::doc_version::Revision;
 use crate::selector::{AnchorSpec, AstSpec, Construct, DocVersion, NameSpec, PositionSpec, QualName};
 use crate::tape::IoKind;
 use crate::text::decode_source;
-use crate::workspace::files::check_limits;
+use crate::workspace::files::{ReadError, check_limits};
 use crate::workspace::history::last_with;
 
 /// A reason that the history gives has this confidence at most: the selector says nothing about a revision.
@@ -39,6 +39,8 @@ enum Sought {
     /// A definition, by its chain of names.
     Chain(Vec<String>),
     Snippet(AnchorSpec),
+    /// The file itself, for numbers of lines, which mean nothing in another revision than that of the caller.
+    File,
 }
 
 impl Sought {
@@ -47,6 +49,7 @@ impl Sought {
         match self {
             Self::Chain(names) => names.last().is_some_and(|last| text.contains(last.as_str())),
             Self::Snippet(spec) => !spec.snippet.is_empty(),
+            Self::File => true,
         }
     }
 
@@ -60,6 +63,7 @@ impl Sought {
                 Some(_) => past::snippet_spans(text, spec).iter().any(|span| has_context(text, span, spec)),
                 None => past::snippet_spans(text, spec).len() == 1,
             },
+            Self::File => true,
         }
     }
 }
@@ -69,6 +73,7 @@ impl fmt::Display for Sought {
         match self {
             Self::Chain(names) => f.write_str(&names.join(".")),
             Self::Snippet(_) => f.write_str("the snippet"),
+            Self::File => f.write_str("the file"),
         }
     }
 }
@@ -84,7 +89,7 @@ pub(super) fn by_last_commit(
     if !is_open(&now) {
         return now;
     }
-    let missing = missing(cx, selector, path);
+    let missing = missing(cx, selector, path, &now);
     let Some((commit, which)) = last_commit(cx, &missing) else { return now };
     let (Some(revision), Some(missing)) = (Revision::new(&commit), missing.into_iter().nth(which)) else {
         return now;
@@ -93,6 +98,10 @@ pub(super) fn by_last_commit(
     let mut selector = missing.selector;
     selector.set_doc_version(Some(version.clone()));
     let seen = format!("{} was in {}", missing.sought, short(&commit));
+    if let (Sought::File, LocateOutcome::NotFound(near)) = (&missing.sought, &now) {
+        let reason = NotFoundReason::Other { reason: format!("{}; {seen}", near.reason) };
+        return LocateOutcome::NotFound(NotFound { reason, suggestions: vec![selector.to_string()] });
+    }
     let doubtful = |mut located: LocatedTarget| {
         let evidence = &mut located.evidence;
         evidence.certified = false;
@@ -150,7 +159,12 @@ fn is_open(now: &LocateOutcome) -> bool {
     }
 }
 
-fn missing(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -> Vec<Missing> {
+fn missing(
+    cx: &ResolveContext<'_>,
+    selector: &PositionSpec,
+    path: Option<&AbsPath>,
+    now: &LocateOutcome,
+) -> Vec<Missing> {
     match selector {
         PositionSpec::Symbol(spec) => {
             let files = files_of(cx, spec.qualname.module.as_str());
@@ -176,7 +190,20 @@ fn missing(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option<&AbsPa
             let files = path.and_then(|path| cx.relative(path)).into_iter().collect();
             vec![Missing { selector: selector.clone(), sought: Sought::Snippet(spec.clone()), files }]
         }
-        _ => Vec::new(),
+        PositionSpec::Cursor(_) | PositionSpec::Range(_) | PositionSpec::Line(_) => {
+            let has_no_file = matches!(
+                now,
+                LocateOutcome::NotFound(NotFound {
+                    reason: NotFoundReason::Unreadable(ReadError::Missing { .. }),
+                    ..
+                })
+            );
+            let file = path.filter(|_| has_no_file).and_then(|path| cx.relative(path));
+            let missing =
+                |file| Missing { selector: selector.clone(), sought: Sought::File, files: vec![file] };
+            file.map(missing).into_iter().collect()
+        }
+        PositionSpec::Symid(_) => Vec::new(),
     }
 }
 

@@ -4,13 +4,17 @@
 use std::collections::BTreeSet;
 
 use super::ResolveContext;
-use crate::path::{AbsPath, DocUri, WorkspacePath};
+use crate::path::{AbsPath, DocUri, WorkspacePath, is_python};
 use crate::python::modules::{ImportRoots, Module, ModuleOrigin};
 use crate::python::not_found::{MAX_SUGGESTIONS, NotFound, NotFoundReason};
 use crate::python::symbol::{ResolveOutcome, ResolvedTarget, resolve_in, resolve_module, resolve_symbol};
 use crate::relocate::index::IndexEntry;
-use crate::selector::{DottedName, ModuleName, NameSpec, PositionSpec, QualName};
+use crate::selector::{DottedName, ModuleName, NameSpec, PositionSpec, QualName, SymbolSpec, parse};
+use crate::text::ColumnUnit;
 use crate::workspace::files::Files;
+
+/// The module that a file is which cannot be imported, such as a script, when it runs.
+const MAIN: &str = "__main__";
 
 /// The most definitions of a name that are resolved.
 const MAX_NAMESAKES: usize = 64;
@@ -19,7 +23,10 @@ const MAX_NAMESAKES: usize = 64;
 /// the workspace. A name of the workspace competes with one of a module outside of it.
 pub(super) fn by_name(cx: &ResolveContext<'_>, spec: &NameSpec, path: Option<&AbsPath>) -> ResolveOutcome {
     if let Some(file) = path {
-        return in_file(cx.files, cx.roots, spec, file, spec.name.names());
+        return match (in_file(cx.files, cx.roots, spec, file, spec.name.names()), &spec.uri) {
+            (ResolveOutcome::NotFound(near), Some(uri)) => ResolveOutcome::NotFound(by_file(near, uri)),
+            (outcome, _) => outcome,
+        };
     }
     let is_inside = |target: &ResolvedTarget| cx.relative(&target.document.path).is_some();
     let (mut targets, near) = match in_module(cx.files, cx.roots, spec) {
@@ -79,8 +86,7 @@ fn in_file(
 ) -> ResolveOutcome {
     let name = roots.name_of(file).unwrap_or_default();
     let known = roots.find(files, &name).into_iter().find(|module| module.file() == Some(file));
-    // A file that cannot be imported, such as a script, is the module `__main__` when it runs.
-    let module = ModuleName::new(&name).or_else(|| ModuleName::new("__main__"));
+    let module = ModuleName::new(&name).or_else(|| ModuleName::new(MAIN));
     let is_stub = file.as_str().ends_with(".pyi");
     let unknown = || Module {
         name: module.as_ref().map_or_else(String::new, ToString::to_string),
@@ -143,10 +149,37 @@ fn in_workspace(cx: &ResolveContext<'_>, spec: &NameSpec) -> (Vec<ResolvedTarget
         match in_file(cx.files, cx.roots, spec, &cx.snapshot.absolute(path), &names) {
             ResolveOutcome::Found(target) => targets.push(*target),
             ResolveOutcome::Ambiguous(several) => targets.extend(several),
-            ResolveOutcome::NotFound(reason) => near = near.or(Some(reason)),
+            ResolveOutcome::NotFound(reason) => {
+                near = near.or_else(|| Some(by_file(reason, &DocUri::Workspace(path.clone()))));
+            }
         }
     }
     (targets, near)
+}
+
+/// What was not found in a file that has no module of its own, by the file: no selector leads to `__main__`.
+fn by_file(mut near: NotFound, uri: &DocUri) -> NotFound {
+    if let NotFoundReason::Name { module, .. } = &mut near.reason
+        && module == MAIN
+    {
+        *module = uri.to_string();
+    }
+    for suggestion in &mut near.suggestions {
+        if let Ok(PositionSpec::Symbol(spec)) = parse(suggestion, ColumnUnit::default())
+            && spec.qualname.module.as_str() == MAIN
+            && let Some(name) = DottedName::parse(&spec.qualname.names().join("."))
+        {
+            let SymbolSpec { param, role, overload, .. } = spec;
+            *suggestion = in_file_of(uri, NameSpec { param, role, overload, ..NameSpec::new(name) });
+        }
+    }
+    near
+}
+
+/// A selector of a name in a file; of the name alone where the file's has no suffix, which that form needs.
+fn in_file_of(uri: &DocUri, spec: NameSpec) -> String {
+    let uri = Some(uri.clone()).filter(|uri| is_python(&uri.to_string()));
+    PositionSpec::Name(NameSpec { uri, ..spec }).to_string()
 }
 
 /// Whether a definition is inside a function.
@@ -190,5 +223,5 @@ fn selector_of(cx: &ResolveContext<'_>, path: WorkspacePath, entry: &IndexEntry)
         return Some(format!("py://{module}#{}", entry.chain));
     }
     let name = NameSpec::new(DottedName::parse(&entry.chain)?);
-    Some(PositionSpec::Name(NameSpec { uri: Some(DocUri::Workspace(path)), ..name }).to_string())
+    Some(in_file_of(&DocUri::Workspace(path), name))
 }

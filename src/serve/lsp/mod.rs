@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::engine::{Engine, UnsavedWorkspace};
+use crate::engine::{Engine, ONE_BASED, UnsavedWorkspace};
 use crate::lsp::Connection;
 use crate::lsp::codec::CodecError;
 use crate::lsp::connection::Received;
@@ -468,7 +468,12 @@ fn of_body(error: &ErrorBody) -> ResponseError {
         ErrorSymbol::ContentModified => codes::CONTENT_MODIFIED,
         _ => codes::REQUEST_FAILED,
     };
-    let hint = error.hint.as_ref().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+    let hint = match error.hint.as_deref() {
+        // The client's positions are not.
+        Some(ONE_BASED) => "\nhint: this message counts lines and columns from 1".to_owned(),
+        Some(hint) => format!("\nhint: {hint}"),
+        None => String::new(),
+    };
     let message = format!("{}: {}{hint}", error.symbol.as_str(), error.message);
     ResponseError { code, message, data: Some(json!(error)) }
 }
