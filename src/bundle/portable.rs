@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::path::{AbsPath, DocUri, WorkspacePath};
+use crate::path::{AbsPath, DocUri, WorkspacePath, is_environment_folder};
 
 /// The kind of a folder that has a portable name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +78,10 @@ impl PathMap {
     pub fn uri(&self, path: &AbsPath) -> DocUri {
         for (root, kind) in &self.roots {
             let Some(rest) = path.strip_prefix(root).filter(|rest| !rest.is_empty()) else { continue };
+            let is_own = matches!(kind, RootKind::Env | RootKind::EnvBase) && self.is_own_code(root, rest);
+            if is_own {
+                continue;
+            }
             return match kind {
                 RootKind::Workspace => match WorkspacePath::new(rest) {
                     Some(path) => DocUri::Workspace(path),
@@ -89,6 +93,15 @@ impl PathMap {
             };
         }
         DocUri::File(path.clone())
+    }
+
+    /// Whether a file of an environment is code of the workspace around it: no tool put it there.
+    fn is_own_code(&self, environment: &AbsPath, inside: &str) -> bool {
+        let is_around = |(root, kind): &(AbsPath, RootKind)| {
+            *kind == RootKind::Workspace && environment.strip_prefix(root).is_some()
+        };
+        let folder = inside.split_once('/').map_or("", |(folder, _)| folder);
+        self.roots.iter().any(is_around) && !is_environment_folder(folder)
     }
 
     /// The file of a portable URI on this machine; `None` if its folder is not in the map.
@@ -167,6 +180,8 @@ mod tests {
         for (path, uri) in [
             ("/home/u/w/a b.py", "a%20b.py"),
             ("/home/u/w/.venv/lib/x.py", "env://lib/x.py"),
+            ("/home/u/w/.venv/own/x.py", ".venv/own/x.py"),
+            ("/home/u/w/.venv/x.py", ".venv/x.py"),
             ("/usr/lib/python3/os.py", "env://~base/lib/python3/os.py"),
             ("/c/pyright/dist/x.pyi", "server://dist/x.pyi"),
             ("/etc/x.py", "file:///etc/x.py"),

@@ -25,12 +25,12 @@ use crate::python::modules::ImportRoots;
 use crate::relocate::index::Index;
 use crate::text::ColumnUnit;
 use crate::toolchain::{FoundServer, Unavailable};
+use crate::workspace::code_folders::{SkippedFolders, is_skipped};
 use crate::workspace::files::{DiskFiles, FileKind, Files, canonical};
 use crate::workspace::include_filter::IncludeFilter;
 use crate::workspace::python::{EnvironmentCache, PythonEnvironment};
 use crate::workspace::server_config::ServerConfig;
 use crate::workspace::snapshot::{Snapshot, SnapshotScanner};
-use crate::workspace::walk::is_skipped;
 
 /// The programs that compute an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -438,7 +438,11 @@ struct FolderScanners {
 
 impl FolderScanners {
     fn new(settings: &Settings) -> Self {
-        Self { workspace: scanner(settings, &settings.root), outside: BTreeMap::new() }
+        let skipped = match settings.copy_of {
+            Some(_) => SkippedFolders::Read,
+            None => SkippedFolders::ReadTracked,
+        };
+        Self { workspace: scanner(settings, &settings.root).reading(skipped), outside: BTreeMap::new() }
     }
 
     fn of(&mut self, settings: &Settings, folder: &AbsPath) -> &mut SnapshotScanner {

@@ -18,6 +18,7 @@ use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::Request;
 use crate::path::{AbsPath, WorkspacePath};
 use crate::text::decode_source;
+use crate::workspace::code_folders::SkippedFolders;
 use crate::workspace::file_tree::{FileTree, is_server_input};
 use crate::workspace::files::DiskFiles;
 use crate::workspace::server_config::ServerConfig;
@@ -143,10 +144,12 @@ impl UnsavedWorkspace {
             ..(*self.settings).clone()
         });
         let threads = self.settings.threads;
-        let scanner = |root: &AbsPath, detection| SnapshotScanner::new(root, None, detection, threads);
+        let scanner = |root: &AbsPath, detection, skipped| {
+            SnapshotScanner::new(root, None, detection, threads).reading(skipped)
+        };
         let content = CopyContent {
-            original: scanner(&self.settings.root, self.settings.trust),
-            copied: scanner(&root, ChangeDetection::Stat),
+            original: scanner(&self.settings.root, self.settings.trust, SkippedFolders::ReadTracked),
+            copied: scanner(&root, ChangeDetection::Stat, SkippedFolders::Read),
             root,
             written: FileTree::default(),
             layout: BTreeSet::new(),
@@ -242,7 +245,7 @@ impl CopyContent {
 
 /// The files of the workspace with the texts.
 fn tree_with(root: &AbsPath, texts: &UnsavedTexts) -> Result<FileTree, ErrorBody> {
-    let mut tree = FileTree::of_folder(root);
+    let mut tree = FileTree::of_checkout(root);
     for (path, text) in texts {
         let bytes = text.as_bytes().to_vec();
         if decode_source(bytes.clone()).text != **text {

@@ -22,3 +22,30 @@ pub(crate) const PYTHON_SUFFIXES: [&str; 3] = [".py", ".pyi", ".pyw"];
 pub fn is_python(path: &str) -> bool {
     PYTHON_SUFFIXES.iter().any(|suffix| path.ends_with(suffix))
 }
+
+/// Whether a folder in an environment is filled by the tools that make it and install into it: `venv`, `virtualenv` and `uv` on all
+/// systems, and conda.
+#[must_use]
+pub fn is_environment_folder(name: &str) -> bool {
+    const FOLDERS: [&str; 18] = [
+        "bin",
+        "compiler_compat",
+        "conda-meta",
+        "DLLs",
+        "doc",
+        "etc",
+        "include",
+        "Include",
+        "lib",
+        "Lib",
+        "lib64",
+        "Library",
+        "libs",
+        "local",
+        "man",
+        "Scripts",
+        "share",
+        "ssl",
+    ];
+    FOLDERS.contains(&name)
+}

@@ -4,11 +4,12 @@
 //! A tree is read from a folder or from a git revision, can be changed in memory, and can be written to another folder
 //! for analysis, so that its origin stays untouched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{DirEntry, Metadata};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::code_folders::{CodeFolders, ENVIRONMENT_FILE, SkippedFolders, is_skipped_in};
 use super::files::read_bytes;
 use super::history::{HistoryError, RevisionFiles, ignore_filter};
 use super::scripts::{
@@ -31,23 +32,33 @@ pub struct FileTree {
 }
 
 impl FileTree {
-    /// Reads a folder. Folders that a server skips are omitted: those whose name begins with a dot, installed packages,
-    /// virtual environments.
+    /// Reads a folder. Folders that tools fill are omitted: hidden ones, installed packages, and those of environments.
     #[must_use]
     pub fn of_folder(root: &AbsPath) -> Self {
+        Self::read(root, &CodeFolders::None)
+    }
+
+    /// Reads a folder as a snapshot of it has it: also the omitted folders in which git tracks code.
+    #[must_use]
+    pub fn of_checkout(root: &AbsPath) -> Self {
+        Self::read(root, &CodeFolders::of(root, SkippedFolders::ReadTracked, &CodeFolders::None, 0))
+    }
+
+    fn read(root: &AbsPath, code: &CodeFolders) -> Self {
         let mut tree = Self::default();
-        let mut folders = vec![String::new()];
-        while let Some(folder) = folders.pop() {
+        let mut folders = vec![(String::new(), false)];
+        while let Some((folder, is_inside_skipped)) = folders.pop() {
             let here = if folder.is_empty() { root.clone() } else { root.join(&folder) };
+            let is_environment = !folder.is_empty() && here.join(ENVIRONMENT_FILE).as_path().exists();
             let mut maybe_scripts = Vec::new();
             for entry in std::fs::read_dir(here.as_path()).into_iter().flatten().flatten() {
                 let Ok(name) = entry.file_name().into_string() else { continue };
                 let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
                 // A symbolic link to a folder is not followed: it could lead to a loop.
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    let environment = root.join(&path).join("pyvenv.cfg").as_path().exists();
-                    if !is_skipped(&name) && !environment {
-                        folders.push(path);
+                    let skipped = is_inside_skipped || is_omitted(&name, is_environment);
+                    if !skipped || code.has(&path) {
+                        folders.push((path, skipped));
                     }
                 } else if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
                     // A revision does not have the content of a link's target either.
@@ -66,24 +77,40 @@ impl FileTree {
         tree
     }
 
-    /// Reads a working tree: a folder without the files that git ignores.
+    /// Reads a working tree: a checkout without the files that git ignores.
     #[must_use]
     pub fn of_worktree(root: &AbsPath) -> Self {
-        let mut tree = Self::of_folder(root);
+        let mut tree = Self::of_checkout(root);
         if let Some(is_ignored) = ignore_filter(root) {
             tree.files.retain(|path, _| !is_ignored(path));
         }
         tree
     }
 
-    /// Reads the workspace at `root` at a git revision.
+    /// The files without those that [`FileTree::of_folder`] omits, so that states with and without a repository compare. What makes a
+    /// folder an environment is left out, too: it is not one without its libraries.
+    #[must_use]
+    pub fn without_omitted(mut self) -> Self {
+        let folder = |path: &WorkspacePath| {
+            path.as_str().strip_suffix(ENVIRONMENT_FILE)?.strip_suffix('/').map(str::to_owned)
+        };
+        let environments: BTreeSet<String> = self.files.keys().filter_map(folder).collect();
+        let is_kept = |path: &WorkspacePath| {
+            !is_in_omitted_folder(path, &environments)
+                && !path.as_str().ends_with(&format!("/{ENVIRONMENT_FILE}"))
+        };
+        self.files.retain(|path, _| is_kept(path));
+        self
+    }
+
+    /// Reads the workspace at `root` at a git revision. git tracks all of it.
     ///
     /// # Errors
     /// When the revision does not exist or the repository cannot be read.
     pub fn of_revision(root: &AbsPath, revision: &str) -> Result<Self, HistoryError> {
         let revision = RevisionFiles::at(root, revision, &Tape::off())?;
         let may_be_input = |path: &WorkspacePath| is_input_name(path) || may_be_script(path.as_str());
-        let files = revision.files(|path| may_be_input(path) && !is_in_skipped_folder(path));
+        let files = revision.files(may_be_input);
         let data = folders_of_data(files.keys());
         let files = files.into_iter().filter(|(path, bytes)| {
             is_input_name(path) || is_script_content(bytes) && !data.contains(folder_of(path))
@@ -160,12 +187,16 @@ fn is_input_name(path: &WorkspacePath) -> bool {
     path.is_python() || name == "py.typed" || CONFIGURATION.iter().any(|end| name.ends_with(end))
 }
 
-fn is_in_skipped_folder(path: &WorkspacePath) -> bool {
-    path.as_str().rsplit_once('/').is_some_and(|(folders, _)| folders.split('/').any(is_skipped))
+fn is_in_omitted_folder(path: &WorkspacePath, environments: &BTreeSet<String>) -> bool {
+    let path = path.as_str();
+    path.match_indices('/').any(|(end, _)| {
+        let (parent, name) = path[..end].rsplit_once('/').unwrap_or(("", &path[..end]));
+        is_omitted(name, environments.contains(parent))
+    })
 }
 
-fn is_skipped(name: &str) -> bool {
-    name.starts_with('.') || matches!(name, "node_modules" | "__pycache__" | "site-packages")
+fn is_omitted(name: &str, is_environment: bool) -> bool {
+    is_skipped_in(name, is_environment) || name == "site-packages"
 }
 
 #[cfg(test)]
@@ -188,13 +219,30 @@ mod tests {
             ".git/x.py",
             "v/pyvenv.cfg",
             "v/lib/c.py",
+            "v/own.py",
             "d.txt",
         ] {
             write(path, path);
         }
         let tree = FileTree::of_folder(&AbsPath::new(folder.path()).unwrap());
         let names: Vec<&str> = tree.files.keys().map(WorkspacePath::as_str).collect();
-        assert_eq!(names, ["a.py", "p/b.pyi", "p/py.typed", "pyrightconfig.json"]);
+        assert_eq!(
+            names,
+            ["a.py", "p/b.pyi", "p/py.typed", "pyrightconfig.json", "v/own.py", "v/pyvenv.cfg"]
+        );
+        let whole = FileTree {
+            files: tree
+                .files
+                .keys()
+                .cloned()
+                .chain(WorkspacePath::new("v/lib/c.py"))
+                .map(|path| (path, Arc::default()))
+                .collect(),
+        };
+        assert_eq!(
+            whole.without_omitted().files.keys().map(WorkspacePath::as_str).next_back(),
+            Some("v/own.py")
+        );
         let other = tempfile::tempdir().unwrap();
         let other = AbsPath::new(other.path()).unwrap();
         tree.write_to(&other, Duration::MAX).unwrap();

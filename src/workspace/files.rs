@@ -284,12 +284,34 @@ pub fn read_bytes(path: &AbsPath) -> Result<Vec<u8>, ReadError> {
         .custom_flags(non_blocking)
         .open(path.as_path())
         .map_err(refused)?;
+    if is_of_the_system(&file) {
+        let reason = "it is the system's, and no file on a disk".to_owned();
+        return Err(ReadError::Refused { path: path.clone(), reason });
+    }
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(refused)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         let bytes = bytes.len() as u64;
         return Err(ReadError::TooLarge { path: path.clone(), bytes, limit: MAX_FILE_BYTES });
     }
     Ok(bytes)
+}
+
+/// Whether an open file is one of the kernel's: a link of a checkout to `/proc/self/environ` would show the environment variables.
+#[cfg(target_os = "linux")]
+fn is_of_the_system(file: &std::fs::File) -> bool {
+    // Magic numbers from linux/magic.h.
+    const PROC: u64 = 0x9fa0;
+    const SYSFS: u64 = 0x6265_6572;
+    rustix::fs::fstatfs(file).is_ok_and(|stat| {
+        let kind = u64::try_from(stat.f_type).unwrap_or_default();
+        [PROC, SYSFS].contains(&kind)
+    })
+}
+
+/// Other systems have no such files.
+#[cfg(not(target_os = "linux"))]
+const fn is_of_the_system(_: &std::fs::File) -> bool {
+    false
 }
 
 /// Refuses a source file that would take too much time or memory to analyze.
@@ -397,6 +419,8 @@ mod tests {
         std::thread::spawn(move || {
             let _ = sender.send(read_bytes(&AbsPath::new("/proc/kmsg").unwrap()));
         });
+        let environment = read_bytes(&AbsPath::new("/proc/self/environ").unwrap());
+        assert!(matches!(environment, Err(ReadError::Refused { .. } | ReadError::Missing { .. })));
         let read = answer.recv_timeout(std::time::Duration::from_secs(60)).expect("it must not block");
         assert!(matches!(read, Err(ReadError::Refused { .. } | ReadError::Missing { .. })), "{read:?}");
     }

@@ -127,10 +127,8 @@ pub fn visit_recent(
             let Ok((repository, prefix)) = repository_around(root) else { return };
             let revision =
                 GitRevision { repository, commit: Some(now.id()), tree, prefix, blobs: OnceCell::new() };
-            let may_be_in_snapshot = |path: &WorkspacePath| {
-                may_be_code(path) && !path.as_str().split('/').any(super::walk::is_skipped)
-            };
-            let blobs = revision.blobs_of(may_be_in_snapshot);
+            // Also in folders that are skipped where git does not track them.
+            let blobs = revision.blobs_of(may_be_code);
             let data = folders_of_data(blobs.keys());
             let files = blobs.into_iter().filter_map(|(path, blob)| {
                 let (digest, is_script) = *known.entry(blob).or_insert_with(|| {

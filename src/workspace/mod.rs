@@ -9,6 +9,7 @@
 //! Not here: resolving selectors (`resolve`) and talking to servers (`lsp`).
 
 pub(crate) mod cache_file;
+pub(crate) mod code_folders;
 pub mod commits;
 pub mod content_store;
 pub mod disk_cache;

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use super::cache_file::{FieldReader, FieldWriter, load, store};
+use super::code_folders::SkippedFolders;
 use super::files::read_bytes;
 use super::parallel::parallel_map;
 use super::scripts::is_script;
@@ -19,7 +20,7 @@ use crate::path::{AbsPath, WorkspacePath};
 use crate::tape::{IoKind, Tape};
 use crate::text::{SourceEncoding, decode_source};
 
-const MAGIC: [u8; 8] = *b"lnsrst07";
+const MAGIC: [u8; 8] = *b"lnsrst08";
 
 /// The cache holds data of at most this many workspaces. That of django's 2,800 files takes 4 MB.
 const MAX_CACHED_WORKSPACES: usize = 128;
@@ -99,6 +100,7 @@ pub struct SnapshotScanner {
     /// The cache's folder for this workspace.
     cache_folder: Option<AbsPath>,
     detection: ChangeDetection,
+    skipped: SkippedFolders,
     threads: usize,
     /// The records of the last scan; `None` before the first scan.
     known: Option<ScanRecords>,
@@ -111,7 +113,15 @@ impl SnapshotScanner {
     #[must_use]
     pub fn new(root: &AbsPath, cache: Option<&AbsPath>, detection: ChangeDetection, threads: usize) -> Self {
         let cache_folder = cache.map(|cache| cache.join(&format!("workspaces/{}", short_id(root))));
-        Self { root: root.clone(), cache_folder, detection, threads, known: None, last: None }
+        let skipped = SkippedFolders::default();
+        Self { root: root.clone(), cache_folder, detection, skipped, threads, known: None, last: None }
+    }
+
+    /// The same, that reads some of the folders that are skipped otherwise.
+    #[must_use]
+    pub fn reading(mut self, skipped: SkippedFolders) -> Self {
+        self.skipped = skipped;
+        self
     }
 
     /// Scans the workspace. Returns the last snapshot itself when nothing changed.
@@ -125,8 +135,8 @@ impl SnapshotScanner {
         });
         let by_stat = self.detection == ChangeDetection::Stat;
         let (walk, same) = match by_stat {
-            true => known.walk.rescan(&self.root, self.threads, began),
-            false => WorkspaceWalk::default().rescan(&self.root, self.threads, began),
+            true => known.walk.rescan(&self.root, self.skipped, self.threads, began),
+            false => WorkspaceWalk::default().rescan(&self.root, self.skipped, self.threads, began),
         };
         // The common case: nothing changed.
         if let Some(last) = &self.last

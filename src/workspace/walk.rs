@@ -1,10 +1,8 @@
 //! Lists the Python files of a workspace, and the files without a suffix, which may be Python scripts.
 //!
 //! The walk ignores the server's `include` and `exclude` and git's ignore rules, because completeness must not depend
-//! on them. It skips only folders that never contain the workspace's own code: names that begin with a dot,
-//! `node_modules`, `__pycache__`, and virtual environments (folders with a `pyvenv.cfg`). Symbolic links to folders
-//! outside the workspace are followed, each target once and in path order, so that a loop ends and the result does not
-//! depend on thread timing.
+//! on them. It skips only folders that tools fill; see [`super::code_folders`]. Symbolic links to folders outside the workspace are
+//! followed, each target once and in path order, so that a loop ends and the result does not depend on thread timing.
 //!
 //! A rescan calls `stat` on every known folder and file, but reads only the folders that changed: creating, removing or
 //! renaming an entry changes the times of its folder. Times close to the time of the walk prove nothing (git's "racy"
@@ -16,6 +14,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::cache_file::{FieldReader, FieldWriter};
+use super::code_folders::{CodeFolders, ENVIRONMENT_FILE, SkippedFolders, is_skipped, is_skipped_in};
 use super::files::canonical;
 use super::parallel::parallel_map;
 use super::scripts::{MAX_MAYBE_SCRIPTS, may_be_script};
@@ -53,6 +52,17 @@ impl Stat {
     pub(super) fn is_racy(&self, began: i64) -> bool {
         self.mtime.max(self.ctime) > began - RACY_WINDOW_NANOS
     }
+
+    pub(super) fn write(&self, writer: &mut FieldWriter) {
+        writer.u64(self.size);
+        writer.i64(self.mtime);
+        writer.i64(self.ctime);
+        writer.u64(self.inode);
+    }
+
+    pub(super) fn restore(reader: &mut FieldReader<'_>) -> Option<Self> {
+        Some(Self { size: reader.u64()?, mtime: reader.i64()?, ctime: reader.i64()?, inode: reader.u64()? })
+    }
 }
 
 /// The files of a workspace, by folder.
@@ -62,6 +72,8 @@ pub struct WorkspaceWalk {
     folders: BTreeMap<String, Arc<WalkedFolder>>,
     /// The resolved targets of symbolic links to folders.
     links: BTreeMap<String, AbsPath>,
+    /// The skipped folders that were read.
+    code: CodeFolders,
     /// Whether every reached folder is in `folders`; [`WorkspaceWalk::write`] omits some.
     is_complete: bool,
 }
@@ -74,7 +86,7 @@ struct WalkedFolder {
     /// The Python files that are not links, and those that may be scripts; `None` where `stat` failed.
     files: Vec<(WorkspacePath, Option<Stat>)>,
     links: Vec<SymbolicLink>,
-    /// Its subfolders, except the skipped ones.
+    /// Its subfolders, except those that are skipped by their names.
     below: Vec<String>,
     /// Compiled modules and `py.typed`.
     other: Vec<String>,
@@ -87,7 +99,7 @@ struct WalkedFolder {
 enum FolderKind {
     #[default]
     Read,
-    /// A virtual environment, whose content does not belong to the workspace.
+    /// A virtual environment. What tools put into it does not belong to the workspace.
     Environment,
     Unreadable,
 }
@@ -125,10 +137,18 @@ impl WorkspaceWalk {
     /// Walks the workspace of `self` again on `threads` threads. After a default walk, everything is read. The flag in
     /// the result says whether nothing changed. `began` is the current time, in nanoseconds since 1970.
     #[must_use]
-    pub fn rescan(&self, root: &AbsPath, threads: usize, began: i64) -> (Self, bool) {
-        let known: Vec<_> = self.folders.iter().collect();
+    pub fn rescan(
+        &self,
+        root: &AbsPath,
+        skipped: SkippedFolders,
+        threads: usize,
+        began: i64,
+    ) -> (Self, bool) {
+        let code = CodeFolders::of(root, skipped, &self.code, began);
+        // What is tracked decides which folders are below another.
+        let known: Vec<_> = self.folders.iter().filter(|_| code == self.code).collect();
         let checked = parallel_map(&known, threads, |(path, folder)| check(root, path, folder));
-        let mut same = self.is_complete;
+        let mut same = self.is_complete && code == self.code;
         let mut unchanged = BTreeMap::new();
         for ((path, folder), checked) in known.into_iter().zip(checked) {
             same &= matches!(checked, FolderCheck::Same);
@@ -141,10 +161,11 @@ impl WorkspaceWalk {
         // `read` reads the links again, so their kinds may differ from the followed ones.
         same &= self.folder_links().into_iter().eq(self.links.keys().map(String::as_str));
         if same && self.links.iter().all(|(link, target)| canonical(&root.join(link)) == *target) {
-            return (self.clone(), true);
+            return (Self { code, ..self.clone() }, true);
         }
-        let now = Self::read_reachable(&FolderReader {
+        let now = Self::read_reachable(FolderReader {
             root,
+            code,
             threads,
             began,
             unchanged,
@@ -156,15 +177,11 @@ impl WorkspaceWalk {
 
     /// The links to folders that are not skipped.
     fn folder_links(&self) -> BTreeSet<&str> {
-        let links = self.folders.values().flat_map(|folder| &folder.links);
-        links
-            .filter(|link| link.resolves_to == LinkTarget::Folder && !is_skipped(name_of(&link.path)))
-            .map(|link| link.path.as_str())
-            .collect()
+        self.folders.iter().flat_map(|(path, folder)| folder.links_to_folders(path)).collect()
     }
 
     /// Everything that is reachable from the root.
-    fn read_reachable(reader: &FolderReader<'_>) -> Self {
+    fn read_reachable(reader: FolderReader<'_>) -> Self {
         let root = reader.root;
         let real_root = canonical(root);
         let mut walk = Self::default();
@@ -172,11 +189,8 @@ impl WorkspaceWalk {
         let mut next = vec![String::new()];
         while !next.is_empty() {
             let part = reader.read_tree(std::mem::take(&mut next));
-            let links = part.iter().flat_map(|(_, folder)| &folder.links);
-            let links: BTreeSet<_> = links
-                .filter(|link| link.resolves_to == LinkTarget::Folder && !is_skipped(name_of(&link.path)))
-                .map(|link| link.path.clone())
-                .collect();
+            let links = part.iter().flat_map(|(path, folder)| folder.links_to_folders(path));
+            let links: BTreeSet<String> = links.map(str::to_owned).collect();
             walk.folders.extend(part);
             for link in links {
                 let target = canonical(&root.join(&link));
@@ -191,6 +205,7 @@ impl WorkspaceWalk {
             }
         }
         walk.is_complete = true;
+        walk.code = reader.code;
         walk
     }
 
@@ -222,7 +237,12 @@ impl WorkspaceWalk {
     #[must_use]
     pub fn import_layout(&self) -> BTreeSet<String> {
         let mut shape = BTreeSet::new();
-        for (path, folder) in self.folders.iter().filter(|(_, folder)| folder.kind == FolderKind::Read) {
+        let is_code = |folder: &WalkedFolder| match folder.kind {
+            FolderKind::Read => true,
+            FolderKind::Environment => !folder.files.is_empty(),
+            FolderKind::Unreadable => false,
+        };
+        for (path, folder) in self.folders.iter().filter(|(_, folder)| is_code(folder)) {
             let is_python = |link: &SymbolicLink| matches!(link.resolves_to, LinkTarget::Python(_));
             let is_module = |(path, _): &(WorkspacePath, Option<Stat>)| path.is_python();
             if !folder.files.iter().any(is_module) && !folder.links.iter().any(is_python) {
@@ -246,6 +266,7 @@ impl WorkspaceWalk {
 
     /// Writes what another process needs to rescan, except the `stat`s of the files.
     pub(super) fn write(&self, writer: &mut FieldWriter) {
+        self.code.write(writer);
         writer.u64(self.links.len() as u64);
         for (link, target) in &self.links {
             writer.text(link);
@@ -279,6 +300,7 @@ impl WorkspaceWalk {
         root: &AbsPath,
         stats: impl Fn(&WorkspacePath) -> Option<Stat>,
     ) -> Option<Self> {
+        let code = CodeFolders::restore(reader)?;
         let mut links = BTreeMap::new();
         for _ in 0..reader.u64()? {
             links.insert(reader.text()?.to_owned(), AbsPath::new(reader.text()?).ok()?);
@@ -302,7 +324,21 @@ impl WorkspaceWalk {
             folders
                 .insert(path, Arc::new(WalkedFolder { stat, files, links, below, other, unreadable, kind }));
         }
-        Some(Self { folders, links, is_complete })
+        Some(Self { folders, links, code, is_complete })
+    }
+}
+
+impl WalkedFolder {
+    /// The links to folders that are not skipped. `path` is that of this folder.
+    fn links_to_folders(&self, path: &str) -> impl Iterator<Item = &str> {
+        let is_environment = self.is_environment(path);
+        let links = self.links.iter().filter(|link| link.resolves_to == LinkTarget::Folder);
+        links.map(|link| link.path.as_str()).filter(move |link| !is_skipped_in(name_of(link), is_environment))
+    }
+
+    /// Whether tools fill folders in it. The workspace itself is never skipped.
+    fn is_environment(&self, path: &str) -> bool {
+        self.kind == FolderKind::Environment && !path.is_empty()
     }
 }
 
@@ -379,6 +415,7 @@ impl SymbolicLink {
 /// Reads folders on several threads.
 struct FolderReader<'a> {
     root: &'a AbsPath,
+    code: CodeFolders,
     threads: usize,
     /// The start of the walk, in nanoseconds since 1970.
     began: i64,
@@ -388,27 +425,33 @@ struct FolderReader<'a> {
     trusted_devices: Mutex<BTreeMap<u64, bool>>,
 }
 
-/// The folders to be read, and the number of threads that are reading one.
+/// The folders to be read, with whether they are inside of a skipped one, and the number of threads that are reading one.
 struct FolderQueue {
-    folders: Vec<String>,
+    folders: Vec<(String, bool)>,
     busy: usize,
 }
 
 impl FolderReader<'_> {
     /// Reads these folders and all folders below them.
     fn read_tree(&self, folders: Vec<String>) -> Vec<(String, Arc<WalkedFolder>)> {
+        let folders = folders.into_iter().map(|path| (path, false)).collect();
         let queue = Mutex::new(FolderQueue { folders, busy: 0 });
         let wake = Condvar::new();
         let work = || {
             let mut found = Vec::new();
             let mut state = queue.lock().unwrap_or_else(PoisonError::into_inner);
             loop {
-                if let Some(path) = state.folders.pop() {
+                if let Some((path, is_inside_skipped)) = state.folders.pop() {
                     state.busy += 1;
                     drop(state);
                     let known = self.unchanged.get(path.as_str()).cloned();
                     let folder = known.unwrap_or_else(|| Arc::new(self.read_folder(&path)));
-                    let below = folder.below.clone();
+                    let is_environment = folder.is_environment(&path);
+                    let below = folder.below.iter().filter_map(|inner| {
+                        let skipped = is_inside_skipped || is_skipped_in(name_of(inner), is_environment);
+                        (!skipped || self.code.has(inner)).then(|| (inner.clone(), skipped))
+                    });
+                    let below: Vec<_> = below.collect();
                     found.push((path, folder));
                     state = queue.lock().unwrap_or_else(PoisonError::into_inner);
                     state.busy -= 1;
@@ -448,8 +491,8 @@ impl FolderReader<'_> {
                     continue;
                 }
             };
-            if name == "pyvenv.cfg" && !path.is_empty() {
-                return WalkedFolder { stat, kind: FolderKind::Environment, ..WalkedFolder::default() };
+            if name == ENVIRONMENT_FILE {
+                folder.kind = FolderKind::Environment;
             }
             let inner = inside(path, &name);
             let Ok(kind) = entry.file_type() else {
@@ -459,7 +502,7 @@ impl FolderReader<'_> {
                 continue;
             };
             if kind.is_dir() {
-                if !is_skipped(&name) {
+                if !is_skipped(&name) || self.code.has(&inner) {
                     folder.below.push(inner);
                 }
             } else if kind.is_symlink() {
@@ -526,11 +569,6 @@ fn name_of(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-/// Whether a folder of this name never contains the workspace's own code.
-pub(crate) fn is_skipped(name: &str) -> bool {
-    name.starts_with('.') || name == "node_modules" || name == "__pycache__"
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -554,6 +592,7 @@ mod tests {
             ".git/e.py",
             "venv/pyvenv.cfg",
             "venv/lib/f.py",
+            "venv/own.py",
             "node_modules/g.py",
             "pkg/__pycache__/h.py",
             "pkg/i.txt",
@@ -569,10 +608,12 @@ mod tests {
         symlink(at("nowhere"), at("dangling.py")).unwrap();
         let root = AbsPath::new(folder.path()).unwrap();
         for threads in [1, 2, 7] {
-            let (walk, _) = WorkspaceWalk::default().rescan(&root, threads, i64::MAX);
+            let (walk, _) = WorkspaceWalk::default().rescan(&root, SkippedFolders::Skip, threads, i64::MAX);
             let files = walk.files();
             let names: Vec<_> = files.keys().map(WorkspacePath::as_str).collect();
-            assert_eq!(names, ["a.py", "a1/o.py", "link.py", "pkg/b.pyi", "pkg/sub/c d#.py", "x.py/d.py"]);
+            let expected =
+                ["a.py", "a1/o.py", "link.py", "pkg/b.pyi", "pkg/sub/c d#.py", "venv/own.py", "x.py/d.py"];
+            assert_eq!(names, expected);
             assert!(walk.unreadable().is_empty());
             let links = walk.import_layout().iter().filter(|line| line.contains(" -> ")).count();
             assert_eq!(links, 6, "{:?}", walk.import_layout());
@@ -622,7 +663,7 @@ mod tests {
         let root = AbsPath::new(folder.path()).unwrap();
         // So late that no time is racy: this tests whether the times show every change.
         let late = i64::MAX;
-        let (mut walk, _) = WorkspaceWalk::default().rescan(&root, 2, late);
+        let (mut walk, _) = WorkspaceWalk::default().rescan(&root, SkippedFolders::Skip, 2, late);
         let mut number: u64 = 0x9e37_79b9;
         let mut differed = 0;
         for step in 0..400 {
@@ -630,8 +671,8 @@ mod tests {
             change_something(folder.path(), outside.path(), number >> 33);
             // Longer than a clock tick of file systems.
             std::thread::sleep(std::time::Duration::from_millis(12));
-            let (now, same) = walk.rescan(&root, 2, late);
-            let (first, _) = WorkspaceWalk::default().rescan(&root, 1, late);
+            let (now, same) = walk.rescan(&root, SkippedFolders::Skip, 2, late);
+            let (first, _) = WorkspaceWalk::default().rescan(&root, SkippedFolders::Skip, 1, late);
             assert_eq!(now, first, "after step {step}");
             assert_eq!(same, walk.is_complete && now == walk, "after step {step}");
             differed += usize::from(!same);
@@ -658,9 +699,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = AbsPath::new(folder.path()).unwrap();
         fs::create_dir(folder.path().join("p")).unwrap();
-        let (walk, _) = WorkspaceWalk::default().rescan(&root, 1, 0);
+        let (walk, _) = WorkspaceWalk::default().rescan(&root, SkippedFolders::Skip, 1, 0);
         assert_eq!(walk.settled().count(), 0);
-        let (walk, _) = WorkspaceWalk::default().rescan(&root, 1, i64::MAX);
+        let (walk, _) = WorkspaceWalk::default().rescan(&root, SkippedFolders::Skip, 1, i64::MAX);
         assert_eq!(walk.settled().count(), if updates_folder_times(&root) { 2 } else { 0 });
     }
 
@@ -670,13 +711,13 @@ mod tests {
         let [folder, outside] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let root = AbsPath::new(folder.path()).unwrap();
         symlink(outside.path().join("later"), folder.path().join("link")).unwrap();
-        let (walk, _) = WorkspaceWalk::default().rescan(&root, 1, i64::MAX);
+        let (walk, _) = WorkspaceWalk::default().rescan(&root, SkippedFolders::Skip, 1, i64::MAX);
         let mut writer = FieldWriter::default();
         walk.write(&mut writer);
         fs::create_dir(outside.path().join("later")).unwrap();
         fs::write(outside.path().join("later/a.py"), "").unwrap();
         let read = WorkspaceWalk::read(&mut FieldReader(&writer.0), &root, |_| None).unwrap();
-        let (now, same) = read.rescan(&root, 1, i64::MAX);
+        let (now, same) = read.rescan(&root, SkippedFolders::Skip, 1, i64::MAX);
         assert!(!same);
         assert_eq!(now.files().keys().map(WorkspacePath::as_str).collect::<Vec<_>>(), ["link/a.py"]);
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::score::git;
 use crate::support::{Behavior, FakeServer, Project, TestEnv};
 
 /// The answer of `refs`: references with provenance, unresolved occurrences, the verdict.
@@ -510,6 +511,65 @@ class Sub(Base):
         env.write("bin/report", "#!/usr/bin/env python3\nfrom market import adding\n");
         assert_eq!(env.lanser(["diag", "bin/report"]).code, Some(0));
         assert!(env.lanser(["diag", "bin/report"]).stdout.contains("bin/report:2:20"));
+    }
+}
+
+/// Folders that tools fill are skipped by their names, which prove nothing where git tracks code in them.
+#[test]
+fn code_in_folders_that_tools_fill() {
+    const USE: &str = "from shop import total\ntotal()\n";
+    for (env, is_pyright) in
+        [(TestEnv::ty(&Project::default()), false), (TestEnv::pyright(&Project::default()), true)]
+    {
+        env.write("shop.py", "def total() -> int: ...\n");
+        for file in [".ci/use.py", "node_modules/use.py", "env/own/use.py", "tools/env/lib/use.py"] {
+            env.write(file, USE);
+        }
+        env.write("env/pyvenv.cfg", "home = /usr/bin\n");
+        env.write("tools/env/pyvenv.cfg", "home = /usr/bin\n");
+        git(&env, &["init", "-q"]);
+        git(&env, &["add", "-Af"]);
+        git(&env, &["commit", "-qm", "x"]);
+        let files = |found: &Uses| {
+            let mut files: Vec<_> =
+                found.at().iter().filter_map(|at| Some(at.split_once(':')?.0.to_owned())).collect();
+            files.dedup();
+            files
+        };
+        let expected =
+            [".ci/use.py", "env/own/use.py", "node_modules/use.py", "shop.py", "tools/env/lib/use.py"];
+        let found = uses(&env, "py://shop#total");
+        assert_eq!(
+            (files(&found), found.status.as_str()),
+            (expected.map(str::to_owned).to_vec(), "complete")
+        );
+        // What git does not track is the tools'. (ty reports references in hidden folders itself.)
+        env.write("node_modules/more/use.py", USE);
+        env.write("tools/env/lib/python3.11/site-packages/use.py", USE);
+        if is_pyright {
+            assert_eq!(files(&uses(&env, "py://shop#total")), expected);
+        }
+        git(&env, &["add", "-f", "node_modules/more"]);
+        assert!(files(&uses(&env, "py://shop#total")).contains(&"node_modules/more/use.py".to_owned()));
+        git(&env, &["commit", "-qm", "y"]);
+        // The states that a change is compared with have those files, too: a revision, and a copy.
+        env.write(".ci/use.py", format!("{USE}total(1)\n"));
+        let new = env.lanser(["diag", "--new", "--json"]).answer();
+        assert_eq!(new["facts"]["diagnostics"]["items"].as_array().map(Vec::len), Some(1), "{new}");
+        assert_eq!(new["facts"]["diagnostics"]["items"][0]["uri"], ".ci/use.py");
+        env.write(".ci/use.py", USE);
+        let diff = "--- a/.ci/use.py\n+++ b/.ci/use.py\n@@ -1,2 +1,2 @@\n from shop import total\n-total()\n+total(1)\n";
+        let checked = env.lanser_with_input(["check", "-"], diff);
+        assert!(checked.stdout.contains(".ci/use.py:2:7  error"), "{checked}");
+        let rename = ["rename", "py://shop#total", "add", "--allow-dirty", "--apply", "--json"];
+        env.lanser(rename).answer();
+        for file in expected.iter().filter(|file| **file != "shop.py") {
+            assert_eq!(
+                std::fs::read_to_string(env.file(file)).unwrap(),
+                USE.replace("total", "add"),
+                "{file}"
+            );
+        }
     }
 }
 

@@ -779,9 +779,9 @@ fn a_name_that_is_not_unique_or_not_there_is_an_error_with_candidates() {
     assert_eq!(place(&env, "main").0, "tools/run-it.py@L1:C5");
     // What a script does not have is told by its path: no selector leads to its module.
     env.write("tools/run-it.py", "class Runner:\n    def start(self): pass\n");
-    let message = "Runner.strat: module tools/run-it.py has no Runner.strat";
-    assert_eq!(locate(&env, "Runner.strat").error(3, "E/NOT_FOUND")["message"], message);
-    for wrong in ["Runner.strat", "tools/run-it.py::Runner::strat"] {
+    let message = "Runner.starts: module tools/run-it.py has no Runner.starts";
+    assert_eq!(locate(&env, "Runner.starts").error(3, "E/NOT_FOUND")["message"], message);
+    for wrong in ["Runner.starts", "tools/run-it.py::Runner::starts"] {
         assert_eq!(
             suggested(wrong),
             ["tools/run-it.py::Runner::start", "tools/run-it.py::Runner"],

@@ -103,12 +103,16 @@ fn own_code(text: &str) -> Option<usize> {
     is_own.then_some(5 + length + 2)
 }
 
-/// Whether a character may control a terminal or change how others are shown: control characters except tab and line feed,
-/// and the marks that set the direction of text (CVE-2021-42574).
+/// Whether a character may control a terminal, change how others are shown, or hold a text that is not seen: control characters
+/// except tab and line feed, the marks that set the direction of text (CVE-2021-42574), spaces without width, and tags, which a
+/// model may read.
 fn is_harmful(c: char) -> bool {
     let is_direction =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() && c != '\t' && c != '\n' || is_direction || matches!(c, '\u{2028}' | '\u{2029}')
+    let is_invisible =
+        matches!(c, '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
+    let is_line_end = matches!(c, '\u{2028}' | '\u{2029}');
+    c.is_control() && c != '\t' && c != '\n' || is_direction || is_invisible || is_line_end
 }
 
 fn escaped(text: &str, escape: fn(char, &mut String)) -> Cow<'_, str> {
@@ -132,10 +136,12 @@ fn rust_escape(c: char, to: &mut String) {
     written.expect("a text can be written to");
 }
 
-/// JSON's notation: `\u202e`. All of these characters are in the basic multilingual plane.
+/// JSON's notation: `\u202e`, and two of them for a character beyond the basic multilingual plane.
 fn json_escape(c: char, to: &mut String) {
     use std::fmt::Write as _;
-    write!(to, "\\u{:04x}", u32::from(c)).expect("a text can be written to");
+    for unit in c.encode_utf16(&mut [0; 2]) {
+        write!(to, "\\u{unit:04x}").expect("a text can be written to");
+    }
 }
 
 #[cfg(test)]
@@ -163,7 +169,7 @@ mod tests {
 
     #[test]
     fn escaped_json_is_equivalent() {
-        let json = serde_json::to_string("\u{9b}2J\u{202e}\x7f\x1b").unwrap();
+        let json = serde_json::to_string("\u{9b}2J\u{202e}\x7f\x1b\u{e0041}\u{200b}").unwrap();
         let shown = escaped(&json, json_escape);
         assert!(!shown.chars().any(is_harmful));
         let (before, after): (String, String) =

@@ -119,7 +119,7 @@ pub(super) async fn tree_after(cx: &RequestContext<'_>, plan: &EditPlan) -> Resu
         .map(|change| (change.path.clone(), change.from.clone(), change.after.clone()))
         .collect();
     blocking(move || {
-        let mut tree = FileTree::of_folder(&root);
+        let mut tree = FileTree::of_checkout(&root);
         for from in changes.iter().filter_map(|(_, from, _)| from.as_ref()) {
             tree.files.remove(from);
         }

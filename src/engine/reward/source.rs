@@ -87,12 +87,16 @@ impl StateSource {
                     })
                 }
             },
-            Self::Folder(folder) => Ok(FileTree::of_folder(folder)),
-            Self::Worktree(folder) => Ok(FileTree::of_worktree(folder)),
-            Self::Revision(revision) => FileTree::of_revision(root, revision).map_err(|error| {
-                let hint = "name a revision, a folder, a bundle, a file with a diff, or WORKTREE";
-                SourceError::NotLoaded(ErrorBody::new(ErrorSymbol::NotFound, error.to_string()).hint(hint))
-            }),
+            Self::Folder(folder) => Ok(FileTree::of_folder(folder).without_omitted()),
+            Self::Worktree(folder) => Ok(FileTree::of_worktree(folder).without_omitted()),
+            Self::Revision(revision) => {
+                FileTree::of_revision(root, revision).map(FileTree::without_omitted).map_err(|error| {
+                    let hint = "name a revision, a folder, a bundle, a file with a diff, or WORKTREE";
+                    SourceError::NotLoaded(
+                        ErrorBody::new(ErrorSymbol::NotFound, error.to_string()).hint(hint),
+                    )
+                })
+            }
             Self::Edit(content) => {
                 let base = base.ok_or_else(edit_as_base)?;
                 apply_edit(base, root, content).map_err(SourceError::DoesNotApply)

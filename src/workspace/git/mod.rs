@@ -1,5 +1,6 @@
 //! The git repository around the workspace: finding it, finding dirty files, and merging three ways.
 
+pub(in crate::workspace) mod index;
 pub mod merge;
 pub mod program;
 pub mod state;
