@@ -95,10 +95,11 @@ impl PathMap {
         DocUri::File(path.clone())
     }
 
-    /// Whether a file of an environment is code of the workspace around it: no tool put it there.
+    /// Whether a file of an environment is code of the workspace around it: no tool put it there. A hidden environment has none.
     fn is_own_code(&self, environment: &AbsPath, inside: &str) -> bool {
         let is_around = |(root, kind): &(AbsPath, RootKind)| {
-            *kind == RootKind::Workspace && environment.strip_prefix(root).is_some()
+            *kind == RootKind::Workspace
+                && environment.strip_prefix(root).is_some_and(|inside| !format!("/{inside}").contains("/."))
         };
         let folder = inside.split_once('/').map_or("", |(folder, _)| folder);
         self.roots.iter().any(is_around) && !is_environment_folder(folder)
@@ -180,8 +181,7 @@ mod tests {
         for (path, uri) in [
             ("/home/u/w/a b.py", "a%20b.py"),
             ("/home/u/w/.venv/lib/x.py", "env://lib/x.py"),
-            ("/home/u/w/.venv/own/x.py", ".venv/own/x.py"),
-            ("/home/u/w/.venv/x.py", ".venv/x.py"),
+            ("/home/u/w/.venv/own/x.py", "env://own/x.py"),
             ("/usr/lib/python3/os.py", "env://~base/lib/python3/os.py"),
             ("/c/pyright/dist/x.pyi", "server://dist/x.pyi"),
             ("/etc/x.py", "file:///etc/x.py"),
@@ -190,6 +190,19 @@ mod tests {
             let made = map().uri(&at(path));
             assert_eq!(made.to_string(), uri);
             assert_eq!(map().absolute(&made), Some(at(path)));
+        }
+    }
+
+    #[test]
+    fn code_beside_the_folders_of_an_environment_is_the_workspaces() {
+        let map = PathMap::new().workspace(at("/w")).env(at("/w/env"));
+        for (path, uri) in [
+            ("/w/env/own/x.py", "env/own/x.py"),
+            ("/w/env/x.py", "env/x.py"),
+            ("/w/env/lib/x.py", "env://lib/x.py"),
+            ("/w/env/src/p/x.py", "env://src/p/x.py"),
+        ] {
+            assert_eq!(map.uri(&at(path)).to_string(), uri);
         }
     }
 

@@ -48,12 +48,19 @@ impl LocationBuilder<'_> {
 
     /// The id of the workspace's definition whose name starts where the range starts.
     pub(super) fn symbol_id(&self, path: &AbsPath, range: Range) -> Option<SymbolId> {
+        Some(self.definition_at(path, range)?.0)
+    }
+
+    /// The ID of the definition whose name is at a range, and the names of its scopes, joined by dots; `None` for those if it has none.
+    pub(super) fn definition_at(&self, path: &AbsPath, range: Range) -> Option<(SymbolId, Option<String>)> {
         let uri = self.paths.uri(path);
         let document = self.files.read(path).ok()?;
         let offset = document.lines.offset(&document.text, range.start, self.server_unit)?;
         let definitions = self.state.definitions();
         let path = uri.workspace_path()?;
-        definitions.entry(path, offset, "").map(|entry| definitions.id(path, &entry))
+        let entry = definitions.entry(path, offset, "")?;
+        let scopes = entry.chain.rsplit_once('.').map(|(scopes, _)| scopes.to_owned());
+        Some((definitions.id(path, &entry), scopes))
     }
 
     /// URI, selector and source line of a range.

@@ -11,8 +11,10 @@ use super::settings::Settings;
 use crate::bundle::seal::bundle_id;
 use crate::digest::Digest;
 use crate::model::bundle::{Bundle, Volatile};
+use crate::model::edits::Edits;
+use crate::model::facts::Facts;
 use crate::model::request::Request;
-use crate::path::{AbsPath, WorkspacePath};
+use crate::path::{AbsPath, DocUri, WorkspacePath};
 use crate::python::entry_points::FILES as ENTRY_POINT_FILES;
 use crate::reward::verify;
 use crate::selector::PositionSpec;
@@ -166,6 +168,30 @@ impl MemoKey {
         let inputs = Digest::of_fields(fields.iter().map(Vec::as_slice));
         Some(Self { request: request_digest(request)?, inputs, other: None })
     }
+}
+
+/// Whether the code that an answer names is among the inputs. A server may know more: ty searches hidden folders that are no part of
+/// the workspace, and another checkout of the same inputs may have other files there.
+pub(super) fn is_of_inputs(facts: Option<&Facts>, edits: Option<&Edits>, inputs: &Inputs) -> bool {
+    let is_input =
+        |uri: &DocUri| uri.workspace_path().is_none_or(|path| !path.is_python() || inputs.covers(uri));
+    let facts_are = facts.is_none_or(|facts| {
+        let lists = [
+            &facts.definitions,
+            &facts.declarations,
+            &facts.type_definitions,
+            &facts.implementations,
+            &facts.references,
+        ];
+        let calls = facts.calls.iter().flatten();
+        lists.into_iter().flatten().flatten().all(|place| is_input(&place.uri))
+            && calls.flat_map(|call| [&call.caller, &call.callee]).all(|symbol| is_input(&symbol.uri))
+            && facts.symbols.iter().flatten().all(|symbol| is_input(&symbol.uri))
+    });
+    facts_are
+        && edits.is_none_or(|edits| {
+            edits.files.iter().all(|file| is_input(file.from.as_ref().unwrap_or(&file.uri)))
+        })
 }
 
 /// The digest of what the answer to a request depends on besides the request; `None` if that is not known.

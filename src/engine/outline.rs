@@ -211,15 +211,18 @@ fn name_of(cx: &RequestContext<'_>, item: &WorkspaceSymbol) -> Option<LspLocatio
 fn of_workspace(cx: &RequestContext<'_>, item: &WorkspaceSymbol) -> Symbol {
     let place = name_of(cx, item).unwrap_or_else(|| item.place.clone());
     let (uri, at, preview) = cx.locations.describe(&place.path, place.range);
+    let (symbol_id, scopes) = cx.locations.definition_at(&place.path, place.range).unzip();
+    let container = item.container.clone().filter(|container| !container.is_empty());
     Symbol {
         name: item.name.clone(),
-        container: item.container.clone().filter(|container| !container.is_empty()),
+        // ty 0.0.105 does not tell it.
+        container: container.or_else(|| scopes.flatten()),
         symbol_kind: item.kind.name().to_owned(),
         uri,
         range: place.range,
         selection_range: None,
         at,
-        symbol_id: cx.locations.symbol_id(&place.path, place.range),
+        symbol_id,
         preview,
     }
 }

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use crate::bundle::page::MAX_ITEMS;
 use crate::digest::strict_json;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
-use crate::model::request::{Command, Request, Severity};
+use crate::model::request::{Command, Direction, Request, Severity, TypeDirection};
 use crate::selector::{self, PositionSpec};
 use crate::text::ColumnUnit;
 
@@ -111,17 +111,11 @@ pub fn validate_request(mut request: Request) -> Result<Request, ErrorBody> {
             "use the severity information, warning or error",
         );
     }
-    if request.cmd == Command::Calls && options.direction.is_none() {
-        return wrong(
-            "`calls` needs a direction",
-            "set \"direction\" to \"incoming\" or \"outgoing\" in the options",
-        );
+    if request.cmd == Command::Calls {
+        options.direction.get_or_insert(Direction::Incoming);
     }
-    if request.cmd == Command::TypeHierarchy && options.types.is_none() {
-        return wrong(
-            "`typeHierarchy` needs a direction",
-            "set \"types\" to \"supertypes\" or \"subtypes\" in the options",
-        );
+    if request.cmd == Command::TypeHierarchy {
+        options.types.get_or_insert(TypeDirection::Subtypes);
     }
     if request.cmd == Command::Rename && request.new_name.is_none() {
         return wrong("`rename` needs a new name", "set \"newName\"");

@@ -10,6 +10,7 @@ use super::bundle_store;
 use super::context::{AnswerOrigin, Attempt};
 use super::failure::cancelled;
 use super::instance::Engine;
+use super::memo::is_of_inputs;
 use super::refactor;
 use super::sealing::rewarded;
 use super::traced::record::record;
@@ -96,6 +97,10 @@ impl Engine {
             FinalAnswer::Computed(computed) => {
                 let ComputedAnswer { mut attempt, served_from, key, leader, origin } = *computed;
                 let tape = origin.state.as_ref().map_or(tape, |state| state.tape.clone());
+                let key = key.filter(|_| {
+                    let (facts, edits) = (attempt.draft.facts.as_ref(), attempt.draft.edits.as_ref());
+                    origin.state.as_ref().is_none_or(|state| is_of_inputs(facts, edits, &state.inputs))
+                });
                 // Frees the texts of the files, which are needed from here on only to record the operation.
                 let origin = if self.settings.trace.is_some() {
                     origin

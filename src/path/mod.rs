@@ -24,10 +24,10 @@ pub fn is_python(path: &str) -> bool {
 }
 
 /// Whether a folder in an environment is filled by the tools that make it and install into it: `venv`, `virtualenv` and `uv` on all
-/// systems, and conda.
+/// systems, conda, and pip, which has its checkouts in `src`.
 #[must_use]
 pub fn is_environment_folder(name: &str) -> bool {
-    const FOLDERS: [&str; 18] = [
+    const FOLDERS: [&str; 19] = [
         "bin",
         "compiler_compat",
         "conda-meta",
@@ -45,6 +45,7 @@ pub fn is_environment_folder(name: &str) -> bool {
         "man",
         "Scripts",
         "share",
+        "src",
         "ssl",
     ];
     FOLDERS.contains(&name)

@@ -195,6 +195,21 @@ impl Scopes {
         found
     }
 
+    /// The tokens of the name of `renamed` tokens that are in one variable with them and are not renamed: bindings, uses, and the
+    /// names of `global` and `nonlocal`.
+    #[must_use]
+    pub fn left_behind(&self, renamed: &[usize]) -> Vec<Span> {
+        let variable =
+            |token: &NameUse| Some((self.binding_scope(&token.name, token.scope)?, token.name.clone()));
+        let is_renamed = |token: &&NameUse| renamed.contains(&token.span.start);
+        let variables: BTreeSet<_> = self.uses.iter().filter(is_renamed).filter_map(variable).collect();
+        let others = self.uses.iter().filter(|token| !is_renamed(token));
+        others
+            .filter(|token| variable(token).is_some_and(|one| variables.contains(&one)))
+            .map(|token| token.span.clone())
+            .collect()
+    }
+
     /// The scope whose binding a name in `scope` refers to.
     fn binding_scope(&self, name: &str, scope: usize) -> Option<usize> {
         let mut at = Some(scope);

@@ -10,11 +10,14 @@ use std::sync::Arc;
 
 use super::cache_file::{FieldReader, FieldWriter};
 use super::files::read_bytes;
-use super::git::Worktree;
-use super::git::index::visit_files;
+use super::git::index::read_index;
+use super::git::{Worktree, git_folder};
 use super::scripts::may_be_script;
 use super::walk::Stat;
 use crate::path::{AbsPath, is_environment_folder, is_python};
+
+/// At most this many indexes are read.
+const MAX_FILES: usize = 1_000;
 
 /// The file that makes a folder a virtual environment.
 pub(super) const ENVIRONMENT_FILE: &str = "pyvenv.cfg";
@@ -50,19 +53,24 @@ pub(super) enum CodeFolders {
     All,
 }
 
-/// The folders in which git tracks code, relative to the workspace, with those around them.
+/// The skipped folders in which git tracks code.
 #[derive(Debug, Default)]
 pub(super) struct TrackedFolders {
+    /// Relative to the workspace, with those around them that are inside of a skipped one.
     folders: BTreeSet<String>,
-    /// git's index, by which they are known.
-    index: Option<(PathBuf, Stat)>,
+    /// The files by which they are known: git's index, those of submodules, and what is beside them.
+    known_by: Vec<(PathBuf, Option<Stat>)>,
+    /// Indexes that could not be read, so that there may be more folders.
+    unreadable: BTreeSet<String>,
 }
 
 impl PartialEq for CodeFolders {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::None, Self::None) | (Self::All, Self::All) => true,
-            (Self::Tracked(own), Self::Tracked(others)) => own.folders == others.folders,
+            (Self::Tracked(own), Self::Tracked(others)) => {
+                own.folders == others.folders && own.unreadable == others.unreadable
+            }
             _ => false,
         }
     }
@@ -77,7 +85,7 @@ impl CodeFolders {
         match (skipped, known) {
             (SkippedFolders::Skip, _) => Self::None,
             (SkippedFolders::Read, _) => Self::All,
-            (SkippedFolders::ReadTracked, Self::Tracked(known)) if known.is_current(began) => {
+            (SkippedFolders::ReadTracked, Self::Tracked(known)) if known.is_current(root, began) => {
                 Self::Tracked(known.clone())
             }
             (SkippedFolders::ReadTracked, _) => Self::Tracked(Arc::new(TrackedFolders::read(root))),
@@ -93,16 +101,30 @@ impl CodeFolders {
         }
     }
 
+    /// The indexes of git that could not be read.
+    pub(super) fn unreadable(&self) -> impl Iterator<Item = &String> {
+        let tracked = match self {
+            Self::Tracked(tracked) => Some(tracked),
+            Self::None | Self::All => None,
+        };
+        tracked.into_iter().flat_map(|tracked| &tracked.unreadable)
+    }
+
     pub(super) fn write(&self, writer: &mut FieldWriter) {
         let Self::Tracked(tracked) = self else { return writer.u64(0) };
         writer.u64(1);
-        writer.u64(tracked.folders.len() as u64);
-        tracked.folders.iter().for_each(|folder| writer.text(folder));
-        let index = tracked.index.as_ref().and_then(|(path, stat)| Some((path.to_str()?, stat)));
-        writer.u64(u64::from(index.is_some()));
-        if let Some((path, stat)) = index {
-            writer.text(path);
-            stat.write(writer);
+        for list in [&tracked.folders, &tracked.unreadable] {
+            writer.u64(list.len() as u64);
+            list.iter().for_each(|text| writer.text(text));
+        }
+        writer.u64(tracked.known_by.len() as u64);
+        for (path, stat) in &tracked.known_by {
+            // A path that is not UTF-8 is another one when it is read, so that the index is read again.
+            writer.text(&path.to_string_lossy());
+            writer.u64(u64::from(stat.is_some()));
+            if let Some(stat) = stat {
+                stat.write(writer);
+            }
         }
     }
 
@@ -110,61 +132,122 @@ impl CodeFolders {
         if reader.u64()? == 0 {
             return Some(Self::None);
         }
-        let count = reader.u64()?;
-        let folders = (0..count).map(|_| reader.text().map(str::to_owned)).collect::<Option<_>>()?;
-        let index = match reader.u64()? {
-            0 => None,
-            _ => Some((PathBuf::from(reader.text()?), Stat::restore(reader)?)),
+        let mut texts = || {
+            let count = reader.u64()?;
+            (0..count).map(|_| reader.text().map(str::to_owned)).collect::<Option<BTreeSet<String>>>()
         };
-        Some(Self::Tracked(Arc::new(TrackedFolders { folders, index })))
+        let (folders, unreadable) = (texts()?, texts()?);
+        let count = reader.u64()?;
+        let file = |_| {
+            let path = PathBuf::from(reader.text()?);
+            let stat = if reader.u64()? == 0 { None } else { Some(Stat::restore(reader)?) };
+            Some((path, stat))
+        };
+        let known_by = (0..count).map(file).collect::<Option<_>>()?;
+        Some(Self::Tracked(Arc::new(TrackedFolders { folders, known_by, unreadable })))
     }
 }
 
 impl TrackedFolders {
-    /// Reads git's index, without the repository's configuration: a pipe in its place would never end. Without an index, nothing is
-    /// tracked.
+    /// Reads git's index and those of the submodules, without the repository's configuration: a pipe in its place would never end.
+    /// Without an index, nothing is tracked.
     fn read(root: &AbsPath) -> Self {
-        let Some(worktree) = Worktree::around(root) else { return Self::default() };
-        let path = worktree.git.join("index");
-        let known = stat_of(path.as_path()).map(|stat| (path.as_path().to_owned(), stat));
+        let mut tracked = Self::default();
+        let Some(worktree) = Worktree::around(root) else { return tracked };
         let inside = root.strip_prefix(&worktree.top).unwrap_or_default();
         let prefix = if inside.is_empty() { String::new() } else { format!("{inside}/") };
-        let mut folders = BTreeSet::new();
-        let mut add = |path: &str| {
-            let Some((folder, name)) = path.strip_prefix(&prefix).and_then(|path| path.rsplit_once('/'))
-            else {
-                return;
-            };
-            if is_python(name) || may_be_script(name) && !folder.split('/').any(|name| name == "node_modules")
-            {
-                add_with_parents(&mut folders, folder);
+        let mut submodules =
+            tracked.read_index(&worktree, |path| path.strip_prefix(&prefix).map(str::to_owned));
+        while let Some(inside) = submodules.pop() {
+            let top = root.join(&inside);
+            if tracked.known_by.len() > MAX_FILES {
+                tracked.unreadable.insert(inside);
+                continue;
             }
-        };
-        if let Ok(bytes) = read_bytes(&path) {
-            visit_files(&bytes, &mut add);
+            match git_folder(&top) {
+                Some(git) => submodules.extend(
+                    tracked.read_index(&Worktree { top, git }, |path| Some(format!("{inside}/{path}"))),
+                ),
+                // It may be checked out later.
+                None => drop(tracked.note(top.join(".git").as_path())),
+            }
         }
-        Self { folders, index: known }
+        tracked
     }
 
-    fn is_current(&self, began: i64) -> bool {
-        self.index
-            .as_ref()
-            .is_some_and(|(path, stat)| !stat.is_racy(began) && stat_of(path).as_ref() == Some(stat))
+    /// Reads one index. `in_workspace` makes a path of the workspace from one of the index. Returns the submodules.
+    fn read_index(
+        &mut self,
+        worktree: &Worktree,
+        in_workspace: impl Fn(&str) -> Option<String>,
+    ) -> Vec<String> {
+        let path_of = |path: &[u8]| in_workspace(&String::from_utf8_lossy(path));
+        let is_wanted = |path: &[u8]| path_of(path).is_some_and(|path| is_code_in_skipped(&path));
+        let mut submodules = Vec::new();
+        let mut file = Some("index".to_owned());
+        while let Some(name) = file.take() {
+            let path = worktree.git.join(&name);
+            let is_there = self.note(path.as_path());
+            let read = read_bytes(&path).ok().and_then(|bytes| read_index(&bytes, is_wanted));
+            match read {
+                Some(index) => {
+                    for file in index.files.iter().filter_map(|file| path_of(file)) {
+                        self.add(&file);
+                    }
+                    submodules.extend(index.submodules.iter().filter_map(|path| path_of(path)));
+                    // One that refers to another one is damaged.
+                    file = index.shared.filter(|_| name == "index");
+                }
+                None if is_there || name != "index" => drop(self.unreadable.insert(format!(".git/{name}"))),
+                None => {}
+            }
+        }
+        submodules
     }
+
+    /// Notes the state of a file; returns whether there is one, of whatever kind.
+    fn note(&mut self, path: &Path) -> bool {
+        self.known_by.push((path.to_owned(), stat_of(path)));
+        path.symlink_metadata().is_ok()
+    }
+
+    /// Adds the folders around a file that are skipped otherwise.
+    fn add(&mut self, file: &str) {
+        let mut skipped = false;
+        let mut start = 0;
+        for (end, _) in file.match_indices('/') {
+            skipped |= may_be_skipped(&file[start..end]);
+            if skipped {
+                self.folders.insert(file[..end].to_owned());
+            }
+            start = end + 1;
+        }
+    }
+
+    fn is_current(&self, root: &AbsPath, began: i64) -> bool {
+        let index = Worktree::around(root).map(|worktree| worktree.git.join("index"));
+        let known = self.known_by.first().map(|(path, _)| path.as_path());
+        let is_same = |(path, stat): &(PathBuf, Option<Stat>)| {
+            !stat.is_some_and(|stat| stat.is_racy(began)) && stat_of(path) == *stat
+        };
+        known == index.as_ref().map(AbsPath::as_path) && self.known_by.iter().all(is_same)
+    }
+}
+
+/// Whether a folder of this name is skipped, or is in an environment.
+fn may_be_skipped(name: &str) -> bool {
+    is_skipped_in(name, true)
+}
+
+/// Whether a file may be code, in a folder that may be skipped. Packages of Node.js have many files without a suffix.
+fn is_code_in_skipped(path: &str) -> bool {
+    let Some((folders, name)) = path.rsplit_once('/') else { return false };
+    let is_of_node = || folders.split('/').any(|folder| folder == "node_modules");
+    folders.split('/').any(may_be_skipped) && (is_python(name) || may_be_script(name) && !is_of_node())
 }
 
 /// The `stat` of a regular file.
 fn stat_of(path: &Path) -> Option<Stat> {
     let metadata = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
     Some(Stat::of(&metadata))
-}
-
-fn add_with_parents(folders: &mut BTreeSet<String>, folder: &str) {
-    let mut end = folder.len();
-    while folders.insert(folder[..end].to_owned()) {
-        match folder[..end].rfind('/') {
-            Some(parent) => end = parent,
-            None => return,
-        }
-    }
 }

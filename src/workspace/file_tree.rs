@@ -4,12 +4,12 @@
 //! A tree is read from a folder or from a git revision, can be changed in memory, and can be written to another folder
 //! for analysis, so that its origin stays untouched.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{DirEntry, Metadata};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::code_folders::{CodeFolders, ENVIRONMENT_FILE, SkippedFolders, is_skipped_in};
+use super::code_folders::{CodeFolders, ENVIRONMENT_FILE, SkippedFolders, is_skipped, is_skipped_in};
 use super::files::read_bytes;
 use super::history::{HistoryError, RevisionFiles, ignore_filter};
 use super::scripts::{
@@ -32,7 +32,7 @@ pub struct FileTree {
 }
 
 impl FileTree {
-    /// Reads a folder. Folders that tools fill are omitted: hidden ones, installed packages, and those of environments.
+    /// Reads a folder. Folders that tools fill are omitted: hidden ones, installed packages, and virtual environments.
     #[must_use]
     pub fn of_folder(root: &AbsPath) -> Self {
         Self::read(root, &CodeFolders::None)
@@ -56,7 +56,13 @@ impl FileTree {
                 let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
                 // A symbolic link to a folder is not followed: it could lead to a loop.
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    let skipped = is_inside_skipped || is_omitted(&name, is_environment);
+                    let is_omitted = match code {
+                        CodeFolders::None => {
+                            is_omitted(&name) || root.join(&path).join(ENVIRONMENT_FILE).as_path().exists()
+                        }
+                        _ => is_skipped_in(&name, is_environment),
+                    };
+                    let skipped = is_inside_skipped || is_omitted;
                     if !skipped || code.has(&path) {
                         folders.push((path, skipped));
                     }
@@ -77,29 +83,21 @@ impl FileTree {
         tree
     }
 
-    /// Reads a working tree: a checkout without the files that git ignores.
+    /// Reads a working tree: a folder without the files that git ignores.
     #[must_use]
     pub fn of_worktree(root: &AbsPath) -> Self {
-        let mut tree = Self::of_checkout(root);
+        let mut tree = Self::of_folder(root);
         if let Some(is_ignored) = ignore_filter(root) {
             tree.files.retain(|path, _| !is_ignored(path));
         }
         tree
     }
 
-    /// The files without those that [`FileTree::of_folder`] omits, so that states with and without a repository compare. What makes a
-    /// folder an environment is left out, too: it is not one without its libraries.
+    /// The files without those in folders that [`FileTree::of_folder`] omits by their names, so that states with and without a
+    /// repository compare.
     #[must_use]
     pub fn without_omitted(mut self) -> Self {
-        let folder = |path: &WorkspacePath| {
-            path.as_str().strip_suffix(ENVIRONMENT_FILE)?.strip_suffix('/').map(str::to_owned)
-        };
-        let environments: BTreeSet<String> = self.files.keys().filter_map(folder).collect();
-        let is_kept = |path: &WorkspacePath| {
-            !is_in_omitted_folder(path, &environments)
-                && !path.as_str().ends_with(&format!("/{ENVIRONMENT_FILE}"))
-        };
-        self.files.retain(|path, _| is_kept(path));
+        self.files.retain(|path, _| !is_in_omitted_folder(path));
         self
     }
 
@@ -187,16 +185,12 @@ fn is_input_name(path: &WorkspacePath) -> bool {
     path.is_python() || name == "py.typed" || CONFIGURATION.iter().any(|end| name.ends_with(end))
 }
 
-fn is_in_omitted_folder(path: &WorkspacePath, environments: &BTreeSet<String>) -> bool {
-    let path = path.as_str();
-    path.match_indices('/').any(|(end, _)| {
-        let (parent, name) = path[..end].rsplit_once('/').unwrap_or(("", &path[..end]));
-        is_omitted(name, environments.contains(parent))
-    })
+fn is_in_omitted_folder(path: &WorkspacePath) -> bool {
+    path.as_str().rsplit_once('/').is_some_and(|(folders, _)| folders.split('/').any(is_omitted))
 }
 
-fn is_omitted(name: &str, is_environment: bool) -> bool {
-    is_skipped_in(name, is_environment) || name == "site-packages"
+fn is_omitted(name: &str) -> bool {
+    is_skipped(name) || name == "site-packages"
 }
 
 #[cfg(test)]
@@ -226,23 +220,7 @@ mod tests {
         }
         let tree = FileTree::of_folder(&AbsPath::new(folder.path()).unwrap());
         let names: Vec<&str> = tree.files.keys().map(WorkspacePath::as_str).collect();
-        assert_eq!(
-            names,
-            ["a.py", "p/b.pyi", "p/py.typed", "pyrightconfig.json", "v/own.py", "v/pyvenv.cfg"]
-        );
-        let whole = FileTree {
-            files: tree
-                .files
-                .keys()
-                .cloned()
-                .chain(WorkspacePath::new("v/lib/c.py"))
-                .map(|path| (path, Arc::default()))
-                .collect(),
-        };
-        assert_eq!(
-            whole.without_omitted().files.keys().map(WorkspacePath::as_str).next_back(),
-            Some("v/own.py")
-        );
+        assert_eq!(names, ["a.py", "p/b.pyi", "p/py.typed", "pyrightconfig.json"]);
         let other = tempfile::tempdir().unwrap();
         let other = AbsPath::new(other.path()).unwrap();
         tree.write_to(&other, Duration::MAX).unwrap();

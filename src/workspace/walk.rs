@@ -145,10 +145,11 @@ impl WorkspaceWalk {
         began: i64,
     ) -> (Self, bool) {
         let code = CodeFolders::of(root, skipped, &self.code, began);
+        let same_code = code == self.code;
         // What is tracked decides which folders are below another.
-        let known: Vec<_> = self.folders.iter().filter(|_| code == self.code).collect();
+        let known: Vec<_> = self.folders.iter().filter(|_| same_code).collect();
         let checked = parallel_map(&known, threads, |(path, folder)| check(root, path, folder));
-        let mut same = self.is_complete && code == self.code;
+        let mut same = self.is_complete && same_code;
         let mut unchanged = BTreeMap::new();
         for ((path, folder), checked) in known.into_iter().zip(checked) {
             same &= matches!(checked, FolderCheck::Same);
@@ -229,7 +230,8 @@ impl WorkspaceWalk {
     pub fn unreadable(&self) -> BTreeSet<String> {
         let unreadable = self.folders.iter().filter(|(_, folder)| folder.kind == FolderKind::Unreadable);
         let names = self.folders.values().flat_map(|folder| folder.unreadable.iter().cloned());
-        names.chain(unreadable.map(|(path, _)| path.clone())).collect()
+        let indexes = self.code.unreadable().cloned();
+        names.chain(unreadable.map(|(path, _)| path.clone())).chain(indexes).collect()
     }
 
     /// What else affects import resolution: folders without Python files, symbolic links with their targets, compiled

@@ -543,6 +543,22 @@ fn code_in_folders_that_tools_fill() {
             (files(&found), found.status.as_str()),
             (expected.map(str::to_owned).to_vec(), "complete")
         );
+        // A submodule has an index of its own. A file that is no index says nothing about what is tracked.
+        let inner = TestEnv::ty(&Project::default());
+        inner.write(".ci/inner.py", USE);
+        git(&inner, &["init", "-q"]);
+        git(&inner, &["add", "-A"]);
+        git(&inner, &["commit", "-qm", "x"]);
+        let inner = inner.file("").to_str().unwrap().to_owned();
+        git(&env, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &inner, "sub"]);
+        let at = "sub/.ci/inner.py";
+        assert!(uses(&env, "py://shop#total").at().iter().any(|place| place.starts_with(at)));
+        git(&env, &["rm", "-qf", "sub"]);
+        std::fs::rename(env.file(".git/index"), env.file("index")).unwrap();
+        env.write(".git/index", "DIRC");
+        assert_eq!(uses(&env, "py://shop#total").status, "unknown");
+        std::fs::rename(env.file("index"), env.file(".git/index")).unwrap();
+        git(&env, &["commit", "-qm", "z"]);
         // What git does not track is the tools'. (ty reports references in hidden folders itself.)
         env.write("node_modules/more/use.py", USE);
         env.write("tools/env/lib/python3.11/site-packages/use.py", USE);

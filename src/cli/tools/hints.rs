@@ -55,7 +55,11 @@ pub(super) fn for_tools(hint: &str) -> String {
 
 /// The call of a tool that does the same as a command line.
 fn tool_call(line: &str) -> Option<String> {
-    let words = text_words(line)?;
+    let mut words = text_words(line)?;
+    // The tool `rename` moves modules, too.
+    if let Some(verb) = words.get_mut(1).filter(|verb| *verb == "move") {
+        "rename".clone_into(verb);
+    }
     let is_help = words.len() == 3 && words[1] == "help";
     let tool = words.get(if is_help { 2 } else { 1 })?;
     if !TOOLS.iter().any(|(name, ..)| name == tool) {

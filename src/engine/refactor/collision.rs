@@ -7,6 +7,7 @@ use super::checks::Checks;
 use super::family::DefinitionSite;
 use crate::edit::text::Splice;
 use crate::engine::context::RequestContext;
+use crate::lsp::LspLocation;
 use crate::model::edits::CheckName;
 use crate::path::AbsPath;
 use crate::python::hierarchy::{Hierarchy, Relation, members};
@@ -66,12 +67,14 @@ pub(super) fn class_of(outline: &Outline, offset: usize) -> Option<(String, usiz
     (class.kind == DefinitionKind::Class).then(|| (class.name.clone(), class.name_span.start))
 }
 
-/// Records what the new name collides with. `around` is the hierarchy around the classes of the definitions.
+/// Records what the new name collides with. `around` is the hierarchy around the classes of the definitions; `undecided` are
+/// places that the caller was asked about.
 pub(super) fn check(
     cx: &RequestContext<'_>,
     checks: &mut Checks<'_>,
     renaming: &Renaming<'_>,
     around: &Hierarchy,
+    undecided: &BTreeSet<LspLocation>,
 ) {
     let mut places = Vec::new();
     let mut reasons: BTreeSet<String> = BTreeSet::new();
@@ -94,6 +97,15 @@ pub(super) fn check(
             };
             reasons.insert(reason.to_owned());
             places.push(at(&collision.span));
+        }
+        let is_open = |span: &std::ops::Range<usize>| {
+            let range = document.lines.range(&document.text, span.clone(), cx.locations.server_unit);
+            undecided.contains(&LspLocation { path: path.clone(), range })
+        };
+        // The server knows the variable by another binding, such as a function under the name of an import.
+        for span in scopes.left_behind(&plain).into_iter().filter(|span| !is_open(span)) {
+            reasons.insert("does not reach every binding and use of the variable".to_owned());
+            places.push(at(&span));
         }
         for token in tokens.iter().filter(|at| kinds.get(at) == Some(&OccurrenceKind::Keyword)) {
             let beside = sibling_keywords(&document.text, *token).unwrap_or_default();

@@ -153,7 +153,7 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
     let mangled_places = mangling::mangled_differently(cx, &renaming);
     names::check(&mut checks, new, renaming.class().is_some(), mangled_places);
     let around = around_all(cx, renaming.definitions(), &[old, new]);
-    collision::check(cx, &mut checks, &renaming, &around);
+    collision::check(cx, &mut checks, &renaming, &around, &undecided);
     overrides::check(cx, &mut checks, &renaming, &around);
     let edited = edited_locations(cx, &splices);
     let found = completeness::occurrences(cx, &searched, old).await?;

@@ -80,19 +80,20 @@ impl BundleStates {
             ));
         };
         let tree = match revision {
-            None if ignored => FileTree::of_checkout(&self.root),
+            None if ignored => FileTree::of_folder(&self.root),
             None => FileTree::of_worktree(&self.root),
-            Some(name) => FileTree::of_revision(&self.root, &name).map_err(|error| error.to_string())?,
+            Some(name) => {
+                FileTree::of_revision(&self.root, &name).map_err(|error| error.to_string())?.without_omitted()
+            }
         };
-        let tree = match edit_side {
+        match edit_side {
             EditSide::Before if !files.is_empty() => {
                 let content = serde_json::to_vec(bundle).map_err(|error| error.to_string())?;
                 apply_edit(&tree, &self.root, &content)
-                    .map_err(|why| format!("its edit cannot be applied again: {why}"))?
+                    .map_err(|why| format!("its edit cannot be applied again: {why}"))
             }
-            EditSide::Before | EditSide::After => tree,
-        };
-        Ok(tree.without_omitted())
+            EditSide::Before | EditSide::After => Ok(tree),
+        }
     }
 }
 

@@ -87,8 +87,8 @@ impl StateSource {
                     })
                 }
             },
-            Self::Folder(folder) => Ok(FileTree::of_folder(folder).without_omitted()),
-            Self::Worktree(folder) => Ok(FileTree::of_worktree(folder).without_omitted()),
+            Self::Folder(folder) => Ok(FileTree::of_folder(folder)),
+            Self::Worktree(folder) => Ok(FileTree::of_worktree(folder)),
             Self::Revision(revision) => {
                 FileTree::of_revision(root, revision).map(FileTree::without_omitted).map_err(|error| {
                     let hint = "name a revision, a folder, a bundle, a file with a diff, or WORKTREE";

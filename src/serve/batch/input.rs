@@ -343,7 +343,6 @@ mod tests {
                 "needs a new name",
             ),
             (r#"{"cmd":"hover","selector":"py://"}"#, None, "cannot be parsed"),
-            (r#"{"cmd":"calls","selector":"a.py:1:1"}"#, None, "needs a direction"),
             (r#"{"cmd":"hover"}"#, None, "needs a selector"),
             (r#"{"cmd":"undo","selector":"a.py:1:1"}"#, None, "does not take a selector"),
             (

@@ -7,6 +7,7 @@ pub mod state;
 pub(in crate::workspace) mod tree_size;
 mod worktree;
 
+pub(in crate::workspace) use worktree::git_folder;
 pub use worktree::{Worktree, has_entry, has_names_of_git_folder, is_git_folder};
 
 use git2::{Blob, ObjectType, Oid, Repository};

@@ -56,7 +56,7 @@ pub fn has_entry(folder: &AbsPath, name: &str) -> bool {
 const MAX_GITFILE_BYTES: u64 = 64 << 10;
 
 /// The git folder of the worktree at `top`; `None` when `top` is not a worktree.
-pub(super) fn git_folder(top: &AbsPath) -> Option<AbsPath> {
+pub(in crate::workspace) fn git_folder(top: &AbsPath) -> Option<AbsPath> {
     let entry = top.join(".git");
     let metadata = std::fs::metadata(entry.as_path()).ok()?;
     let git = if metadata.is_dir() {

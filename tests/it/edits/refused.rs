@@ -1,7 +1,7 @@
 //! Checks that stop an edit: each with its name, its exit code, and the option that overrides it.
 
 use super::Repository;
-use crate::support::Project;
+use crate::support::{Project, TestEnv};
 
 #[test]
 fn invalid_and_taken_names() {
@@ -231,4 +231,33 @@ class Thing:
     assert!(shown.stderr.ends_with(hint), "{shown}");
     let (planned, _) = repository.plan_apply_undo(&[&rename[..], &["--check", "importers"]].concat());
     assert_eq!(planned["edits"]["diagnostics"]["files_checked"], 126);
+}
+
+/// In Python a name is one variable in its scope, whatever binds it there. ty knows each binding for itself.
+#[test]
+fn a_variable_is_renamed_as_a_whole_or_not_at_all() {
+    let repository = Repository::of(TestEnv::ty(&Project::parse(
+        "\
+//- /m.py
+def price(): ...
+def rate(): ...
+//- /again.py
+from m import price
+def price(): ...
+price()
+//- /late.py
+def load():
+    global rate
+    from m import rate
+def use():
+    rate()
+",
+    )));
+    for (selector, place) in [("py://m#price", "again.py@L2:C5"), ("py://m#rate", "late.py@L2:C12")] {
+        let output = repository.env.lanser(["rename", selector, "renamed", "--json"]);
+        let checks = output.bundle()["edits"]["safety"].as_array().unwrap().clone();
+        let collision = checks.iter().find(|check| check["name"] == "collision").unwrap();
+        assert_eq!(collision["passed"], false, "{output}");
+        assert_eq!(collision["locations"], serde_json::json!([place]), "{output}");
+    }
 }
