@@ -195,19 +195,16 @@ impl Scopes {
         found
     }
 
-    /// The tokens of the name of `renamed` tokens that are in one variable with them and are not renamed: bindings, uses, and the
-    /// names of `global` and `nonlocal`.
-    #[must_use]
-    pub fn left_behind(&self, renamed: &[usize]) -> Vec<Span> {
+    /// The tokens that are one variable with some of these tokens, and none of them: bindings, uses, and the names of `global` and
+    /// `nonlocal`.
+    pub fn left_behind(&self, tokens: &[usize]) -> impl Iterator<Item = &NameUse> {
+        let tokens: BTreeSet<usize> = tokens.iter().copied().collect();
+        let (own, others): (Vec<_>, Vec<_>) =
+            self.uses.iter().partition(|token| tokens.contains(&token.span.start));
         let variable =
             |token: &NameUse| Some((self.binding_scope(&token.name, token.scope)?, token.name.clone()));
-        let is_renamed = |token: &&NameUse| renamed.contains(&token.span.start);
-        let variables: BTreeSet<_> = self.uses.iter().filter(is_renamed).filter_map(variable).collect();
-        let others = self.uses.iter().filter(|token| !is_renamed(token));
-        others
-            .filter(|token| variable(token).is_some_and(|one| variables.contains(&one)))
-            .map(|token| token.span.clone())
-            .collect()
+        let variables: BTreeSet<_> = own.into_iter().filter_map(variable).collect();
+        others.into_iter().filter(move |token| variable(token).is_some_and(|one| variables.contains(&one)))
     }
 
     /// The scope whose binding a name in `scope` refers to.

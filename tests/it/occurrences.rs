@@ -589,6 +589,44 @@ fn code_in_folders_that_tools_fill() {
     }
 }
 
+/// A name is one variable in its scope: where the server does not know one of its uses, Python's scopes do.
+#[test]
+fn uses_that_are_one_variable_with_a_reference() {
+    let project = Project::parse(
+        "\
+//- /m.py
+def rate(): ...
+//- /late.py
+def load():
+    global rate
+    from m import rate
+def use():
+    rate()
+//- /broken.py
+from m import rate
+def (:
+  rate()
+  rate(
+//- /twice.py
+from m import rate
+rate()
+from other import rate
+rate()
+//- /other.py
+def rate(): ...
+",
+    );
+    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        let found = uses(&env, "py://m#rate");
+        for place in ["late.py:2:12", "broken.py:3:3", "broken.py:4:3"] {
+            let is_doubted = found.unresolved.iter().any(|other| other == place);
+            assert!(is_doubted != found.at().contains(&place), "{place}: {}", found.bundle);
+        }
+        // Bound to another function since.
+        assert!(!found.unresolved.iter().any(|place| place.starts_with("twice.py")), "{}", found.bundle);
+    }
+}
+
 /// The object of `getattr(x.attribute, "name")` may be what a property returns, or what a decorator makes of a function.
 #[test]
 fn strings_that_getattr_looks_up_on_properties() {

@@ -42,6 +42,7 @@ use crate::python::hierarchy::Relation;
 use crate::python::occurrences::{OccurrenceKind, is_quoted};
 use crate::python::outline::{Imported, Outline, Span};
 use crate::python::roles::is_of_overloaded;
+use crate::python::scopes::Scopes;
 use crate::python::usage::{Receiver, TokenSyntax, TokenUse, Usage};
 use crate::python::{raise_tree_cache_limit, shrink_tree_cache};
 use crate::workspace::files::{Document, Files as _};
@@ -186,6 +187,8 @@ pub(super) struct Explained {
     pub(super) compared: Option<AgreementCounts>,
     /// How many occurrences are other symbols.
     pub(super) other: usize,
+    /// Those of them that are names in a scope, if the symbol is one.
+    other_names: Vec<Token>,
     /// How many are parts of strings and comments.
     pub(super) text: usize,
     /// Why not everything was looked at.
@@ -311,6 +314,7 @@ pub(super) async fn explain(
     for (token, explanation) in answers {
         explained.add(cx, &token, explanation);
     }
+    explained.doubt_uses_of_its_variables(cx);
     shrink_tree_cache(IDLE_TREE_CACHE_BYTES);
     if let Some(reason) = not_searched(cx, &classes, &symbol) {
         explained.cut.get_or_insert_with(|| reason.to_owned());
@@ -389,6 +393,9 @@ const NOT_CHECKED: &str = "not checked within the time limit";
 /// Why an occurrence is unresolved whose receiver the server does not know.
 pub(super) const UNKNOWN_RECEIVER: &str = "receiver type unknown";
 
+/// Why a name is unresolved that the server takes for another symbol.
+const SAME_VARIABLE: &str = "it is one variable with a reference";
+
 /// Why an occurrence is unresolved that the server resolves by a part of the receiver's type.
 const HALF_KNOWN: &str = "a part of the receiver's type is unknown";
 
@@ -430,6 +437,37 @@ impl Explained {
         self.cut = Some("the time limit passed before the search was complete".to_owned());
     }
 
+    /// Doubts that a use is of another symbol where Python's scopes say that it is one variable with a reference: ty 0.0.105 knows neither
+    /// the names of `global` nor all those in code that cannot be parsed.
+    fn doubt_uses_of_its_variables(&mut self, cx: &RequestContext<'_>) {
+        let mut by_file: BTreeMap<AbsPath, Vec<Token>> = BTreeMap::new();
+        for token in std::mem::take(&mut self.other_names) {
+            by_file.entry(token.document.path.clone()).or_default().push(token);
+        }
+        // A parameter that requests a fixture is a reference by a rule, and holds its value.
+        let claimed = self.references.iter().filter(|(_, evidence)| **evidence == Evidence::SERVER);
+        let mut references: BTreeMap<&AbsPath, Vec<usize>> = BTreeMap::new();
+        for (place, _) in claimed.filter(|(place, _)| by_file.contains_key(&place.path)) {
+            references.entry(&place.path).or_default().extend(offset_of(cx, place).map(|(_, at)| at));
+        }
+        let mut doubted = Vec::new();
+        for (path, starts) in references {
+            let tokens = by_file.remove(path).unwrap_or_default();
+            let Some(document) = tokens.first().map(|token| token.document.clone()) else { continue };
+            let names: BTreeSet<&str> =
+                tokens.iter().map(|token| &document.text[token.span.clone()]).collect();
+            let scopes = Scopes::of(&document.text, &names.into_iter().collect::<Vec<_>>());
+            let left: BTreeSet<usize> =
+                scopes.left_behind(&starts).filter(|name| !name.binds).map(|name| name.span.start).collect();
+            doubted.extend(tokens.into_iter().filter(|token| left.contains(&token.span.start)));
+        }
+        for token in doubted {
+            self.other -= 1;
+            self.elsewhere.remove(&(token.document.path.clone(), token.span.start));
+            self.unresolved.push(UnresolvedToken::new(token, SAME_VARIABLE.to_owned()));
+        }
+    }
+
     fn add(&mut self, cx: &RequestContext<'_>, token: &Token, explanation: Explanation) {
         let is_unrelated =
             matches!(explanation, Explanation::Other | Explanation::Defined(_) | Explanation::Text);
@@ -454,6 +492,13 @@ impl Explained {
             }
             Explanation::Other | Explanation::Defined(_) => {
                 self.other += 1;
+                // What the server resolves may be a later binding of the variable.
+                if explanation == Explanation::Other
+                    && self.is_by_name
+                    && token.kind == OccurrenceKind::Identifier
+                {
+                    self.other_names.push(token.clone());
+                }
                 if token.kind == OccurrenceKind::String {
                     self.other_strings.insert((token.document.path.clone(), token.span.start));
                 }

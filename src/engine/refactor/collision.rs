@@ -103,9 +103,9 @@ pub(super) fn check(
             undecided.contains(&LspLocation { path: path.clone(), range })
         };
         // The server knows the variable by another binding, such as a function under the name of an import.
-        for span in scopes.left_behind(&plain).into_iter().filter(|span| !is_open(span)) {
+        for span in scopes.left_behind(&plain).map(|name| &name.span).filter(|span| !is_open(span)) {
             reasons.insert("does not reach every binding and use of the variable".to_owned());
-            places.push(at(&span));
+            places.push(at(span));
         }
         for token in tokens.iter().filter(|at| kinds.get(at) == Some(&OccurrenceKind::Keyword)) {
             let beside = sibling_keywords(&document.text, *token).unwrap_or_default();

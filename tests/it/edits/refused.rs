@@ -253,11 +253,20 @@ def use():
     rate()
 ",
     )));
-    for (selector, place) in [("py://m#price", "again.py@L2:C5"), ("py://m#rate", "late.py@L2:C12")] {
+    for (selector, check, place) in
+        [("py://m#price", "collision", "again.py@L2:C5"), ("py://m#rate", "completeness", "late.py@L2:C12")]
+    {
         let output = repository.env.lanser(["rename", selector, "renamed", "--json"]);
         let checks = output.bundle()["edits"]["safety"].as_array().unwrap().clone();
-        let collision = checks.iter().find(|check| check["name"] == "collision").unwrap();
-        assert_eq!(collision["passed"], false, "{output}");
-        assert_eq!(collision["locations"], serde_json::json!([place]), "{output}");
+        let failed = checks.iter().find(|one| one["name"] == check).unwrap();
+        assert_eq!(failed["passed"], false, "{output}");
+        assert_eq!(failed["locations"], serde_json::json!([place]), "{output}");
     }
+    let renamed =
+        repository.env.lanser(["rename", "py://m#rate", "renamed", "--include", "unresolved", "--apply"]);
+    assert_eq!(renamed.code, Some(0), "{renamed}");
+    assert_eq!(
+        std::fs::read_to_string(repository.env.file("late.py")).unwrap(),
+        "def load():\n    global renamed\n    from m import renamed\ndef use():\n    renamed()\n"
+    );
 }
