@@ -201,8 +201,11 @@ impl Scopes {
         let tokens: BTreeSet<usize> = tokens.iter().copied().collect();
         let (own, others): (Vec<_>, Vec<_>) =
             self.uses.iter().partition(|token| tokens.contains(&token.span.start));
-        let variable =
-            |token: &NameUse| Some((self.binding_scope(&token.name, token.scope)?, token.name.clone()));
+        // The body of a class may use the module's name before it binds its own.
+        let variable = |token: &NameUse| {
+            let scope = self.binding_scope(&token.name, token.scope)?;
+            (self.scopes[scope].kind != ScopeKind::Class).then(|| (scope, token.name.clone()))
+        };
         let variables: BTreeSet<_> = own.into_iter().filter_map(variable).collect();
         others.into_iter().filter(move |token| variable(token).is_some_and(|one| variables.contains(&one)))
     }
