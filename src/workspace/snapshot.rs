@@ -473,8 +473,7 @@ fn load_known(path: &AbsPath, root: &AbsPath) -> Option<ScanRecords> {
     let count = reader.u64()?;
     let files = (0..count).map(|_| {
         let path = WorkspacePath::new(reader.text()?)?;
-        let stat =
-            Stat { size: reader.u64()?, mtime: reader.i64()?, ctime: reader.i64()?, inode: reader.u64()? };
+        let stat = Stat::restore(&mut reader)?;
         let (racy, not_utf8, is_source) = (reader.u64()? != 0, reader.u64()? != 0, reader.u64()? != 0);
         Some((path, KnownFile { stat, digest: reader.digest()?, racy, not_utf8, is_source }))
     });
@@ -489,10 +488,7 @@ fn store_known(path: &AbsPath, known: &ScanRecords) {
     writer.u64(known.files.len() as u64);
     for (path, KnownFile { stat, digest, racy, not_utf8, is_source }) in &known.files {
         writer.text(path.as_str());
-        writer.u64(stat.size);
-        writer.i64(stat.mtime);
-        writer.i64(stat.ctime);
-        writer.u64(stat.inode);
+        stat.write(&mut writer);
         writer.u64(u64::from(*racy));
         writer.u64(u64::from(*not_utf8));
         writer.u64(u64::from(*is_source));

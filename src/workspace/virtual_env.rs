@@ -8,6 +8,7 @@
 //! The layouts are those of `venv`, `virtualenv` and `uv` (`pyvenv.cfg`, <https://docs.python.org/3/library/site.html>)
 //! and of conda (`conda-meta`).
 
+use super::code_folders::ENVIRONMENT_FILE;
 use super::files::{FileKind, Files};
 use super::python::{PythonEnvironment, pth_folders};
 use crate::path::AbsPath;
@@ -21,7 +22,7 @@ pub fn is_environment(files: &dyn Files, folder: &AbsPath) -> bool {
 /// Whether a folder is a virtual environment: it has a `pyvenv.cfg`.
 #[must_use]
 pub fn is_virtual(files: &dyn Files, folder: &AbsPath) -> bool {
-    files.kind(&folder.join("pyvenv.cfg")) == FileKind::File
+    files.kind(&folder.join(ENVIRONMENT_FILE)) == FileKind::File
 }
 
 /// Reads the environment in a folder.
@@ -33,7 +34,7 @@ pub fn read(files: &dyn Files, prefix: &AbsPath) -> Result<PythonEnvironment, St
 }
 
 fn virtual_environment(files: &dyn Files, prefix: &AbsPath) -> Result<PythonEnvironment, String> {
-    let file = prefix.join("pyvenv.cfg");
+    let file = prefix.join(ENVIRONMENT_FILE);
     let text = files.read(&file).map_err(|error| format!("cannot read {file}: {error}"))?;
     let config = PyvenvConfig::parse(&text.text);
     let version = config.get("version").or_else(|| config.get("version_info")).and_then(version);
