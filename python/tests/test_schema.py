@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import unittest
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Literal, Tuple, get_args, get_origin, get_type_hints
 
 import lanser
 from lanser import types
@@ -34,6 +34,14 @@ class Recorder(Methods):
         self.requests.append((cmd, given["options"]))
 
 
+def argument(name: str, type_: Any) -> Any:
+    """A value for a parameter: the first text of a choice, otherwise any text or a list."""
+    for one in (type_, *get_args(type_)):
+        if get_origin(one) is Literal:
+            return get_args(one)[0]
+    return "a" if name in ("edit", "action") else ["a"]
+
+
 def public(owner: type) -> Dict[str, Any]:
     members = inspect.getmembers(owner, inspect.isfunction)
     return {name: member for name, member in members if not name.startswith("_")}
@@ -50,14 +58,22 @@ class SchemaTest(unittest.TestCase):
         for name, method in public(Methods).items():
             if name == "request":
                 continue
-            parameters = list(inspect.signature(method).parameters.values())[1:]
             # Each method is called with all of its arguments.
-            arguments = {one.name: "a" if one.name in ("edit", "action") else ["a"] for one in parameters}
-            getattr(recorder, name)(**arguments)
+            parameters = list(inspect.signature(method).parameters)[1:]
+            hints = get_type_hints(method)
+            getattr(recorder, name)(**{one: argument(one, hints[one]) for one in parameters})
         commands = {variant["const"] for variant in BUNDLE["$defs"]["Command"]["oneOf"]}
         self.assertEqual({cmd for cmd, _ in recorder.requests}, commands)
         options = {name for _, options in recorder.requests for name in options}
         self.assertEqual(options | WHOLE_BATCH, set(BATCH["$defs"]["Options"]["properties"]))
+
+    def test_a_choice_takes_one_of_its_texts(self) -> None:
+        recorder = Recorder()
+        given: Any
+        for given in ("down", ["incoming"]):
+            with self.assertRaisesRegex(ValueError, "direction is .*'incoming', 'outgoing'"):
+                recorder.calls("a.py:1:1", direction=given)
+        self.assertEqual(recorder.requests, [])
 
     def test_both_kinds_of_workspace_have_the_same_methods(self) -> None:
         both = public(Methods), public(AsyncMethods)
