@@ -111,6 +111,9 @@ class WorkspaceTest(ProjectCase):
         preview = self.workspace.rename("Stock.scarce", "shortages").value
         self.assertIsNone(preview.transaction)
         self.assertEqual(source.read_bytes(), before)
+        moved = self.workspace.move("py://inventory.stock", "py://inventory.goods")
+        self.assertEqual(moved.bundle.bundle_id, self.workspace.move("inventory.stock", "inventory.goods").bundle.bundle_id)
+        self.assertIn("rename to src/inventory/goods.py", moved.value.diff)
         done = self.workspace.rename("Stock.scarce", "shortages", apply=True).value
         self.assertEqual(done.transaction and done.transaction.state, "applied")
         self.assertIn(b"def shortages", source.read_bytes())

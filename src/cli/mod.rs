@@ -213,8 +213,10 @@ fn session(env: &ProcessEnvironment) -> ExitCode {
 }
 
 fn run(env: ProcessEnvironment) -> ProgramExit {
-    let command = without_empty_variables(with_hint(Cli::command()), &env);
-    let parsed = command.try_get_matches_from(&env.args).and_then(|matches| {
+    let is_empty = |name: &str| env.vars.contains_key(name) && env.var(name).is_none();
+    let command = without_variables(with_hint(Cli::command()), &is_empty);
+    let parsed = command.try_get_matches_from(&env.args).map_err(|error| without_environment(error, &env));
+    let parsed = parsed.and_then(|matches| {
         let cli = Cli::from_arg_matches(&matches)?;
         Ok((cli, from_environment(&matches)))
     });
@@ -248,7 +250,7 @@ fn run(env: ProcessEnvironment) -> ProgramExit {
         let body = ErrorBody::new(ErrorSymbol::Usage, message)
             .hint("`lanser schema bundle` prints the schema of bundles");
         // With the invalid selection of fields nothing could be printed, not even this error.
-        printer.fields.clear();
+        printer.fields = vec!["status".to_owned(), "error".to_owned()];
         return printer.bundle(&context::error_bundle(None, body));
     }
     let mut context =
@@ -269,16 +271,21 @@ fn with_hint(command: clap::Command) -> clap::Command {
     command.after_help(COMMON_OPTIONS_HINT).after_long_help(after_long_help).mut_subcommands(with_hint)
 }
 
-/// The command, to which an empty environment variable is one that is not set. So continuous integration passes on what was not given.
-fn without_empty_variables(command: clap::Command, env: &ProcessEnvironment) -> clap::Command {
-    let is_empty = |name: &std::ffi::OsStr| {
-        name.to_str().is_some_and(|name| env.vars.contains_key(name) && env.var(name).is_none())
-    };
+/// The command without some of the environment variables that it reads. An empty variable is one that is not set: so continuous
+/// integration passes on what was not given.
+fn without_variables(command: clap::Command, is_left_out: &dyn Fn(&str) -> bool) -> clap::Command {
     command
-        .mut_args(|arg| {
-            if arg.get_env().is_some_and(is_empty) { arg.env(clap::builder::Resettable::Reset) } else { arg }
+        .mut_args(|arg| match arg.get_env().and_then(|name| name.to_str()).is_some_and(is_left_out) {
+            true => arg.env(clap::builder::Resettable::Reset),
+            false => arg,
         })
-        .mut_subcommands(|verb| without_empty_variables(verb, env))
+        .mut_subcommands(|verb| without_variables(verb, is_left_out))
+}
+
+/// The same error, whose usage line does not show the options that environment variables set as if they were required.
+fn without_environment(error: clap::Error, env: &ProcessEnvironment) -> clap::Error {
+    let typed = without_variables(with_hint(Cli::command()), &|_| true).try_get_matches_from(&env.args);
+    typed.err().filter(|typed| error.use_stderr() && typed.kind() == error.kind()).unwrap_or(error)
 }
 
 /// The error message for a path of `--fields` that no bundle has.

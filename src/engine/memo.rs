@@ -176,17 +176,34 @@ pub(super) fn is_of_inputs(facts: Option<&Facts>, edits: Option<&Edits>, inputs:
     let is_input =
         |uri: &DocUri| uri.workspace_path().is_none_or(|path| !path.is_python() || inputs.covers(uri));
     let facts_are = facts.is_none_or(|facts| {
-        let lists = [
-            &facts.definitions,
-            &facts.declarations,
-            &facts.type_definitions,
-            &facts.implementations,
-            &facts.references,
-        ];
-        let calls = facts.calls.iter().flatten();
+        // Without `..`, so that a new kind of fact is looked at.
+        let Facts {
+            definitions,
+            declarations,
+            type_definitions,
+            implementations,
+            references,
+            symbols,
+            calls,
+            types,
+            diagnostics,
+            overrides,
+            hover: _,
+            renamable: _,
+            actions: _,
+            transactions: _,
+            verdict: _,
+            provenance: _,
+            completeness: _,
+        } = facts;
+        let lists = [definitions, declarations, type_definitions, implementations, references];
+        let calls = calls.iter().flatten().flat_map(|call| [&call.caller, &call.callee]);
+        let types = types.iter().flatten().flat_map(|edge| [&edge.subtype, &edge.supertype]);
+        let symbols = symbols.iter().flatten().chain(calls).chain(types);
         lists.into_iter().flatten().flatten().all(|place| is_input(&place.uri))
-            && calls.flat_map(|call| [&call.caller, &call.callee]).all(|symbol| is_input(&symbol.uri))
-            && facts.symbols.iter().flatten().all(|symbol| is_input(&symbol.uri))
+            && symbols.into_iter().all(|symbol| is_input(&symbol.uri))
+            && diagnostics.iter().flat_map(|found| &found.items).all(|one| is_input(&one.uri))
+            && overrides.iter().all(|one| is_input(&one.uri))
     });
     facts_are
         && edits.is_none_or(|edits| {

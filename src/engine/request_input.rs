@@ -6,7 +6,9 @@ use serde::de::IgnoredAny;
 use crate::bundle::page::MAX_ITEMS;
 use crate::digest::strict_json;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
-use crate::model::request::{Command, Direction, Request, Severity, TypeDirection};
+use crate::model::request::{
+    Command, Direction, Request, Severity, TypeDirection, is_module_path, module_of_selector,
+};
 use crate::selector::{self, PositionSpec};
 use crate::text::ColumnUnit;
 
@@ -43,8 +45,12 @@ pub fn read_selector(text: &str, unit: ColumnUnit) -> Result<PositionSpec, Error
             false => ErrorSymbol::BadSelectorSyntax,
         };
         let data = ErrorData::Syntax { text: text.to_owned(), span, expected: error.expected.clone() };
+        let hint = match module_of_selector(text).filter(|path| is_module_path(path)) {
+            Some(path) => format!("`lanser symbols {path}` lists what it defines"),
+            None => "`lanser help locate` shows the forms of a selector".to_owned(),
+        };
         ErrorBody::new(symbol, format!("the selector {text:?} cannot be parsed: {error}"))
-            .hint("`lanser help locate` shows the forms of a selector")
+            .hint(hint)
             .data(data)
     })
 }
@@ -135,6 +141,12 @@ pub fn validate_request(mut request: Request) -> Result<Request, ErrorBody> {
     let is_about_files = matches!(request.cmd, Command::Symbols | Command::Diagnostics);
     if options.module.is_some() && request.cmd != Command::Rename {
         return wrong(&format!("`{name}` moves no module"), "remove \"module\" from the options");
+    }
+    if let Some(module) = &mut options.module {
+        // As in selectors of modules.
+        for name in [Some(module), request.new_name.as_mut()].into_iter().flatten() {
+            *name = name.strip_prefix("py://").unwrap_or(name).to_owned();
+        }
     }
     let takes_no_selector =
         matches!(request.cmd, Command::Apply | Command::Check | Command::Undo) || options.module.is_some();

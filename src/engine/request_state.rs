@@ -9,12 +9,12 @@ use super::settings::Settings;
 use crate::bundle::portable::PathMap;
 use crate::digest::Digest;
 use crate::model::environment::{Environment, OtherTool, Tool};
-use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
+use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request, Scope};
-use crate::path::{AbsPath, WorkspacePath, encode_portable};
+use crate::path::{AbsPath, WorkspacePath};
 use crate::python::hierarchy::imports_where;
 use crate::python::modules::ImportRoots;
-use crate::python::not_found::{NotFound, NotFoundReason};
+use crate::python::not_found::{NotFound, NotFoundReason, near_files};
 use crate::python::outline::DefinitionKind;
 use crate::python::roles::statement_of;
 use crate::python::step::ResolutionStep;
@@ -343,8 +343,18 @@ impl RequestState {
             let path = self.inputs.snapshot.absolute(path_option);
             let kind = self.files.kind(&path);
             if kind == FileKind::Missing {
+                let folder = path.parent();
+                let mut in_folder = self.files.list(&folder);
+                in_folder.retain(|name| {
+                    crate::path::is_python(name) || self.files.kind(&folder.join(name)) == FileKind::Folder
+                });
+                let near = near_files(path.file_name(), in_folder);
+                let near = near.iter().map(|name| self.inputs.paths.uri(&folder.join(name)).to_string());
                 let message = format!("no such file or folder: {:?}", path_option.as_str());
-                return Err(Failure::not_found(message, "paths are relative to the workspace"));
+                let error = ErrorBody::new(ErrorSymbol::NotFound, message)
+                    .hint("paths are relative to the workspace")
+                    .suggestions(near.collect());
+                return Err(Failure::reported(error));
             }
             if kind == FileKind::File {
                 if !path_option.is_python() && !self.inputs.snapshot.files().contains_key(path_option) {
@@ -450,7 +460,7 @@ fn resolve(
             if path.is_some() =>
         {
             let path = path.unwrap_or_else(|| world.snapshot.root().clone());
-            SelectorOutcome::Failed(unreadable(files, paths, &path, &error))
+            SelectorOutcome::Failed(unreadable(files, paths, (selector, &path), &error))
         }
         locate::LocateOutcome::NotFound(near) => SelectorOutcome::Failed(not_found(selector, paths, &near)),
         locate::LocateOutcome::Skew(reason) => {
@@ -483,7 +493,12 @@ fn request_target(located: LocatedTarget, roots: &ImportRoots) -> RequestTarget 
     }
 }
 
-fn unreadable(files: &DiskFiles, paths: &PathMap, path: &AbsPath, error: &ReadError) -> ErrorBody {
+fn unreadable(
+    files: &DiskFiles,
+    paths: &PathMap,
+    (selector, path): (&PositionSpec, &AbsPath),
+    error: &ReadError,
+) -> ErrorBody {
     let hint = match error {
         ReadError::Missing { .. } => "paths in selectors are relative to the workspace",
         ReadError::Refused { .. } => "name a readable regular file",
@@ -492,8 +507,16 @@ fn unreadable(files: &DiskFiles, paths: &PathMap, path: &AbsPath, error: &ReadEr
         }
     };
     let body = ErrorBody::new(read_error_symbol(error), paths.text(&error.to_string())).hint(hint);
-    let near = near_files(files, paths, path);
-    if near.is_empty() { body } else { body.data(ErrorData::Suggestions { selectors: near }) }
+    let folder = path.parent();
+    let mut in_folder = files.list(&folder);
+    in_folder.retain(|name| crate::path::is_python(name));
+    let near = near_files(path.file_name(), in_folder);
+    let near = near.iter().map(|name| {
+        let mut selector = selector.clone();
+        selector.map_uri(|_| paths.uri(&folder.join(name)));
+        selector.to_string()
+    });
+    body.suggestions(near.collect())
 }
 
 const fn read_error_symbol(error: &ReadError) -> ErrorSymbol {
@@ -504,23 +527,6 @@ const fn read_error_symbol(error: &ReadError) -> ErrorSymbol {
         | ReadError::LongLine { .. }
         | ReadError::ManyDefinitions { .. } => ErrorSymbol::FsPermissions,
     }
-}
-
-/// Files of the same folder with a similar name, first the one whose name was not percent-encoded.
-fn near_files(files: &DiskFiles, paths: &PathMap, path: &AbsPath) -> Vec<String> {
-    let literal = encode_portable(path.file_name());
-    let path_option = path.file_name().to_lowercase();
-    let stem = path_option.split('.').next().unwrap_or_default().to_owned();
-    let folder = path.parent();
-    let mut matching = files.list(&folder);
-    matching.retain(|name| {
-        let lower = name.to_lowercase();
-        !stem.is_empty()
-            && lower.ends_with(".py")
-            && (lower.contains(&stem) || stem.contains(lower.trim_end_matches(".py")) || *name == literal)
-    });
-    matching.sort_by_key(|name| *name != literal);
-    matching.into_iter().take(5).map(|name| paths.uri(&folder.join(&name)).to_string()).collect()
 }
 
 /// The hint for numbers that a file does not have.
@@ -548,7 +554,7 @@ fn not_found(selector: &PositionSpec, paths: &PathMap, near: &NotFound) -> Error
     }
     error
         .hint("use one of these, or search with `lanser symbols --query NAME`")
-        .data(ErrorData::Suggestions { selectors: near.suggestions.clone() })
+        .suggestions(near.suggestions.clone())
 }
 
 /// The name that a file has through a symbolic link, if that leads to it or to a folder around it.

@@ -315,4 +315,10 @@ impl ErrorBody {
         self.data = Some(data);
         self
     }
+
+    /// Adds selectors or paths that may have been meant, if there are any.
+    #[must_use]
+    pub fn suggestions(self, selectors: Vec<String>) -> Self {
+        if selectors.is_empty() { self } else { self.data(ErrorData::Suggestions { selectors }) }
+    }
 }

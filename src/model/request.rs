@@ -8,7 +8,7 @@ use super::edits::CheckName;
 use super::object::{object, optional_object};
 use super::server::ServerKind;
 use crate::path::{DocUri, WorkspacePath};
-use crate::selector::PositionSpec;
+use crate::selector::{ModuleName, PositionSpec};
 use crate::text::ColumnUnit;
 
 /// A request, as it is sent and as the bundle repeats it.
@@ -436,6 +436,16 @@ pub enum Scope {
 #[must_use]
 pub fn is_module_path(text: &str) -> bool {
     text.contains('/') || crate::path::is_python(text)
+}
+
+/// The module that the selector of a rename is by itself: `py://pkg.mod`, or a path without a position. As in
+/// [`Options::module`].
+#[must_use]
+pub fn module_of_selector(text: &str) -> Option<&str> {
+    match text.strip_prefix("py://") {
+        Some(name) => ModuleName::new(name).is_some().then_some(name),
+        None => (!text.contains(['@', '#', ':', '?']) && is_module_path(text)).then_some(text),
+    }
 }
 
 /// The files whose diagnostics a rename compares.

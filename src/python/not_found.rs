@@ -297,6 +297,23 @@ fn in_siblings(lookup: &Lookup<'_>, file: &AbsPath, name: &str, scored: &mut Vec
     }
 }
 
+/// The files of a folder that a name which is not in it may mean, the likeliest first, at most five.
+pub(crate) fn near_files(name: &str, in_folder: Vec<String>) -> Vec<String> {
+    // A path without the encoding of its name.
+    let encoded = crate::path::encode_portable(name);
+    let stem = |name: &str| name.split('.').next().unwrap_or_default().to_lowercase();
+    let wanted = stem(name);
+    let score = |other: &String| {
+        let other_stem = stem(other);
+        let is_part = !wanted.is_empty()
+            && !other_stem.is_empty()
+            && (other_stem.contains(&wanted) || wanted.contains(&other_stem));
+        let alike = || dissimilarity(&wanted, &other_stem).or_else(|| is_part.then_some(usize::MAX));
+        if *other == encoded { Some(0) } else { alike() }
+    };
+    best(Vec::new(), in_folder.into_iter().filter_map(|other| Some((score(&other)?, other))).collect())
+}
+
 fn best(first: Vec<String>, mut scored: Vec<(usize, String)>) -> Vec<String> {
     scored.sort();
     let mut suggestions = first;

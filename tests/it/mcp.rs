@@ -144,6 +144,10 @@ fn a_rename_is_previewed_applied_and_undone() {
         before.replace("area", "surface"),
         "{applied}"
     );
+    // A module is moved by the tool `rename`.
+    let module = call(&mut client, "refs", json!({"selector": "shapes"}));
+    let hint = module["structuredContent"]["error"]["hint"].as_str().unwrap_or_default();
+    assert!(hint.contains("rename {") && hint.contains("py://shapes"), "{module}");
     // The next answer is about the new text.
     let found = call(&mut client, "refs", json!({"selector": "Shape.surface"}));
     assert_eq!(found["structuredContent"]["facts"]["completeness"]["status"], "complete", "{found}");

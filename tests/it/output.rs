@@ -125,8 +125,21 @@ fn commands_without_a_server_as_text() {
     assert!(
         env.lanser(["locate", "src/shop/item.py:1:1"])
             .failure(3)
+            .contains("did you mean:\n  src/shop/items.py@L1:C1\n")
+    );
+    assert!(
+        env.lanser(["symbols", "src/shop/itmes.py"])
+            .failure(3)
             .contains("did you mean:\n  src/shop/items.py\n")
     );
+    assert!(
+        env.lanser(["refs", "src/shop/items.py"])
+            .failure(2)
+            .contains("hint: `lanser symbols src/shop/items.py` lists")
+    );
+    let mut env = env;
+    env.set("LANSER_SERVER", "ty");
+    assert!(env.lanser(["refs"]).failure(2).contains("Usage: lanser refs <SELECTOR>\n"));
     assert!(env.lanser(["hovr", "x"]).failure(2).contains("'hover'"));
 }
 
@@ -228,8 +241,10 @@ fn fields() {
         (Some(3), "{\"error\":{\"code\":3}}\n", "")
     );
     // Unknown fields are refused before a server starts.
-    let error = env.lanser(["locate", "py://shop#Book", "--fields", "resolution.at"]).error(2, "E/USAGE");
-    let message = error["message"].as_str().unwrap();
+    let refused = env.lanser(["locate", "py://shop#Book", "--fields", "resolution.at"]);
+    let told: Value = serde_json::from_str(&refused.stdout).unwrap();
+    assert_eq!((refused.code, &told["status"]), (Some(2), &"error".into()), "{refused}");
+    let message = told["error"]["message"].as_str().unwrap();
     assert!(
         message.starts_with(
             "--fields resolution.at: no such field; `resolution` has ambiguous, candidates, disambiguation,"

@@ -288,3 +288,26 @@ Motor(), helper(key=1), pkg.leaf.x
     assert_eq!(renamed["error"]["symbol"], "E/UNSAFE_EDIT", "{renamed}");
     assert_eq!(uses(&env, "py://core#Eng").2, "complete");
 }
+
+/// A hidden folder is no input, and ty searches it nevertheless: what it says about one is not kept for later.
+#[test]
+fn answers_that_name_no_inputs_are_not_remembered() {
+    let env = TestEnv::ty(&Project::parse("//- /a.py\ndef f(): ...\n//- /.hid/b.py\nfrom a import f\nf()\n"));
+    let (found, ..) = uses(&env, "py://a#f");
+    assert_eq!(found, [".hid/b.py@L1:C15", ".hid/b.py@L2:C1", "a.py@L1:C5"]);
+    env.write(".hid/b.py", "");
+    assert_eq!(uses(&env, "py://a#f").0, ["a.py@L1:C5"]);
+}
+
+#[test]
+fn symbols_have_their_container() {
+    let env = TestEnv::ty(&Project::parse("//- /a.py\nclass Outer:\n    def inner(self): ...\n"));
+    let containers = |args: &[&str]| {
+        let listed = env.lanser(args.iter().chain(&["--json"])).answer()["facts"]["symbols"].clone();
+        let symbols = listed.as_array().unwrap();
+        let symbol = symbols.iter().find(|symbol| symbol["name"] == "inner").unwrap_or(&Value::Null);
+        symbol["container"].clone()
+    };
+    assert_eq!(containers(&["symbols", "--query", "inner"]), "Outer");
+    assert_eq!(containers(&["symbols", "a.py"]), "Outer");
+}

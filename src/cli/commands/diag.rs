@@ -1,5 +1,7 @@
 //! `diag`: diagnostics.
 
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
 
 use crate::cli::context::CliContext;
@@ -8,7 +10,8 @@ use crate::engine::validate_request;
 use crate::model::analyzer::AnalyzerKind;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request, Severity};
-use crate::path::{AbsPath, WorkspacePath, decode_percent};
+use crate::path::{AbsPath, WorkspacePath, decode_percent, is_python};
+use crate::python::not_found::near_files;
 use crate::selector::parse;
 use crate::text::ColumnUnit;
 use crate::workspace::files::canonical;
@@ -137,6 +140,7 @@ pub(crate) fn workspace_paths(
         let found = places.iter().find(|place| place.as_path().exists()).ok_or_else(|| {
             ErrorBody::new(ErrorSymbol::NotFound, format!("no such file or folder: {target:?}"))
                 .hint("paths are relative to the workspace or to the current folder")
+                .suggestions(near_paths(target, &places))
         })?;
         let inside = |path: &AbsPath| path.strip_prefix(&settings.root).map(str::to_owned);
         // A link to a file of the workspace names that file.
@@ -155,4 +159,19 @@ pub(crate) fn workspace_paths(
     paths.sort();
     paths.dedup();
     Ok(paths)
+}
+
+/// Python files and folders with a name like that of a path that does not exist, as the path is written.
+fn near_paths(target: &str, places: &[AbsPath]) -> Vec<String> {
+    let is_candidate = |entry: &std::fs::DirEntry| {
+        entry.file_name().to_str().is_some_and(is_python) || entry.path().is_dir()
+    };
+    let in_folder = |place: &AbsPath| -> Vec<String> {
+        let entries = std::fs::read_dir(place.parent().as_path()).into_iter().flatten().flatten();
+        let names = entries.filter(is_candidate).map(|entry| entry.file_name().into_string());
+        near_files(place.file_name(), names.filter_map(Result::ok).collect())
+    };
+    let near = places.iter().map(in_folder).find(|near| !near.is_empty()).unwrap_or_default();
+    let written = |name: &String| Path::new(target).with_file_name(name).to_string_lossy().into_owned();
+    near.iter().map(written).collect()
 }

@@ -7,8 +7,7 @@ use crate::cli::context::CliContext;
 use crate::cli::guards::{GuardArgs, RenameGuardArgs, WriteArgs};
 use crate::cli::settings::CliSettings;
 use crate::model::error::ErrorBody;
-use crate::model::request::{CheckScope, Command, Request, is_module_path};
-use crate::selector::ModuleName;
+use crate::model::request::{CheckScope, Command, Request, is_module_path, module_of_selector};
 
 /// Arguments of `rename`.
 #[derive(Debug, Clone, Args)]
@@ -97,27 +96,16 @@ impl RenameArgs {
             Some(CheckArg::Importers) => CheckScope::Importers,
             Some(CheckArg::Affected) | None => CheckScope::Affected,
         };
-        if !is_module(&self.selector) {
+        let Some(module) = module_of_selector(&self.selector) else {
             options.agree = self.agree.server(settings)?;
             let selector = Some(context.selector(&self.selector, settings)?);
             let new_name = Some(self.new_name.clone());
             return Ok(Request::new(Command::Rename, selector, new_name, options));
-        }
+        };
         options.agree = self.agree.given()?;
-        options.module = Some(module_or_path(&self.selector, context, settings));
+        options.module = Some(module_or_path(module, context, settings));
         let new_name = Some(module_or_path(&self.new_name, context, settings));
         Ok(Request::new(Command::Rename, None, new_name, options))
-    }
-}
-
-/// Whether a selector is a module by itself: `py://pkg.mod`, or a path without a position.
-fn is_module(text: &str) -> bool {
-    match text.strip_prefix("py://") {
-        Some(name) => ModuleName::new(name).is_some(),
-        None => {
-            let is_plain = !text.contains(['@', '#', ':', '?']);
-            is_plain && is_module_path(text)
-        }
     }
 }
 

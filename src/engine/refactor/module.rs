@@ -115,8 +115,6 @@ fn usage(message: String, hint: impl Into<String>) -> Failure {
 
 impl Move {
     fn find(cx: &RequestContext<'_>, from: &str, to: &str) -> Result<Self, Failure> {
-        // Selectors of modules have it.
-        let [from, to] = [from, to].map(|name| name.strip_prefix("py://").unwrap_or(name));
         let (files, roots) = (&cx.state.files, &cx.state.inputs.roots);
         let root = cx.state.inputs.snapshot.root();
         let name = |text: &str| match is_module_path(text) {

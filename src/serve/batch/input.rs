@@ -15,7 +15,7 @@ use crate::model::batch::{
     BatchLine, BatchRequest, Cancellation, HeadInput, RequestId, ScoreLine, SelectorInput,
 };
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::request::{Command, GivenSelector, Options, Request};
+use crate::model::request::{Command, GivenSelector, Options, Request, module_of_selector};
 use crate::model::reward::Preset;
 use crate::reward::RewardFormula;
 use crate::reward::episode::Episode;
@@ -222,7 +222,16 @@ fn parse_score(line: ScoreLine, defaults: &dyn LineDefaults) -> ParsedScore {
 }
 
 fn parse_request(written: BatchRequest, defaults: &dyn LineDefaults) -> Result<ParsedRequest, ErrorBody> {
-    let BatchRequest { id: _, timeout, cmd, selector, new_name, options } = written;
+    let BatchRequest { id: _, timeout, cmd, mut selector, new_name, mut options } = written;
+    if cmd == Command::Rename && options.module.is_none() {
+        let is_module = |given: &SelectorInput| match given {
+            SelectorInput::Text(text) => module_of_selector(text).is_some(),
+            SelectorInput::Spec(_) => false,
+        };
+        if let Some(SelectorInput::Text(module)) = selector.take_if(|given| is_module(given)) {
+            options.module = Some(module);
+        }
+    }
     let options = defaults.options(&Request::new(cmd, None, new_name.clone(), options))?;
     let selector = match selector {
         Some(SelectorInput::Text(text)) => {

@@ -34,6 +34,8 @@ fn requests() -> Vec<Value> {
     for direction in ["incoming", "outgoing"] {
         all.push(json!({"cmd": "calls", "selector": places[1], "options": {"direction": direction}}));
     }
+    all.push(json!({"cmd": "calls", "selector": places[1]}));
+    all.push(json!({"cmd": "typeHierarchy", "selector": "py://shop#Book"}));
     for direction in ["supertypes", "subtypes"] {
         all.push(
             json!({"cmd": "typeHierarchy", "selector": "py://shop#Book", "options": {"types": direction}}),
@@ -89,6 +91,16 @@ fn compare_orders(env: &TestEnv) {
         let number = requests.iter().position(is_it).unwrap();
         let single = env.lanser(command.iter().chain(&["--json", "--no-cache"])).bundle();
         assert_eq!(Some(&portable(&single)), at_once.get(&(number as u64)));
+    }
+    // Without a direction it is that of the command line.
+    for (cmd, options) in
+        [("calls", json!({"direction": "incoming"})), ("typeHierarchy", json!({"types": "subtypes"}))]
+    {
+        let number = |options: &Value| {
+            let is_it = |request: &Value| request["cmd"] == cmd && request["options"] == *options;
+            requests.iter().position(is_it).unwrap() as u64
+        };
+        assert_eq!(at_once[&number(&Value::Null)], at_once[&number(&options)], "{cmd}");
     }
     let good = at_once.values().filter(|text| outcome(&serde_json::from_str(text).unwrap()) == "ok").count();
     assert!(good * 2 > at_once.len(), "{good} of {} have an answer", at_once.len());

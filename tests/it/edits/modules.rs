@@ -149,6 +149,31 @@ fn moves_that_are_refused() {
     assert_eq!(repository.failed_checks(&["rename", "py://a.m", "c.m"], 78), ["diagnostics"]);
 }
 
+/// A line of a batch names a module as the command line does.
+#[test]
+fn a_batch_moves_modules_as_the_command_does() {
+    let repository = Repository::with_ty(&Project::parse(PACKAGE));
+    let plan = |name: &str, new: &str| repository.plan(&["move", name, new, "--exclude", "unresolved"]);
+    let by_name = plan("py://pkg.old", "py://pkg.new")["bundleId"].clone();
+    let by_path = plan("pkg/old.py", "pkg/new.py")["bundleId"].clone();
+    let options = json!({"exclude": ["unresolved"]});
+    let with_module = json!({"exclude": ["unresolved"], "module": "py://pkg.old"});
+    let lines = [
+        json!({"cmd": "move", "selector": "py://pkg.old", "newName": "py://pkg.new", "options": options}),
+        json!({"cmd": "rename", "selector": "py://pkg.old", "newName": "pkg.new", "options": options}),
+        json!({"cmd": "rename", "newName": "py://pkg.new", "options": with_module}),
+        json!({"cmd": "rename", "selector": "pkg/old.py", "newName": "pkg/new.py", "options": options}),
+        // Two modules are too many.
+        json!({"cmd": "rename", "selector": "py://pkg.old", "newName": "pkg.new", "options": with_module}),
+    ];
+    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let output = repository.env.lanser_with_input(["batch", "--ordered"], input);
+    let bundles: Vec<Value> = output.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ids: Vec<&Value> = bundles[..4].iter().map(|bundle| &bundle["bundleId"]).collect();
+    assert_eq!(ids, [&by_name, &by_name, &by_name, &by_path]);
+    assert_eq!(bundles[4]["status"], "error", "{}", bundles[4]);
+}
+
 /// What is planned can be applied later, with the same checks: the new file is on no disk when it is checked.
 #[test]
 fn a_planned_move_is_applied_from_its_bundle() {

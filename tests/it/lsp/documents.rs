@@ -291,6 +291,9 @@ fn a_position_in_no_file_is_an_error() {
         for (name, line) in [("a.py", 900), ("none.py", 0)] {
             let answer = client.request(method, at(name, line));
             assert_eq!(answer["error"]["code"], -32803, "{method} {name}: {answer}");
+            // Positions of the protocol begin at 0.
+            let says_from_what = answer["error"]["message"].as_str().unwrap().contains("from 1");
+            assert_eq!(says_from_what, name == "a.py", "{method} {name}: {answer}");
         }
     }
     // A column beyond the end of a line is its end.
