@@ -44,9 +44,6 @@ use score::{MARGIN, THRESHOLD};
 pub(crate) use shape::sketch;
 use span_mapper::{MapOutcome, MappedSpan, SpanMapper};
 
-/// A definition that kept fewer of its tokens may be another one with the same name, so nothing in it is certified.
-const MIN_CERTIFIED_JACCARD: f64 = 0.3;
-
 /// How a target changed between the old state and the new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -255,7 +252,7 @@ fn match_of_span(
     let (change, what) = describe_change(pairs, was, mapped_span, link);
     let mut features = link.map_or(MatchFeatures::SAME, |link| link.features);
     features.token_jaccard = features.token_jaccard.min(mapped_span.kept);
-    let rewritten = link.is_some_and(|link| link.features.token_jaccard < MIN_CERTIFIED_JACCARD);
+    let rewritten = mapped_span.owner.is_some_and(|owner| pairs.is_rewritten(owner));
     let certified = mapped_span.untouched && mapped_span.unambiguous && !rewritten;
     let around = mapped_span.owner.map_or(1.0, |owner| pairs.chain_score(owner));
     let score = if certified { 1.0 } else { features.score().min(around).min(0.99) };

@@ -21,6 +21,9 @@ const MAX_PAIRS: usize = 60_000;
 /// The most pairs of definitions with one name that are compared; above that they are matched in order.
 const MAX_GROUP_PAIRS: usize = 10_000;
 
+/// A definition that kept fewer of its tokens may be another one with the same name, so nothing in it is certified.
+const MIN_CERTIFIED_JACCARD: f64 = 0.3;
+
 /// The new definition that an old one was matched with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct DefinitionLink {
@@ -437,9 +440,22 @@ impl<'s, 't> DefinitionPairs<'s, 't> {
                 .is_some_and(|link| own_scope.is_none_or(|scope| scope == Some(link.new)))
         });
         let least = parent.map_or(1.0, |parent| self.chain_score(parent)).min(own.score());
-        let tells = own.token_jaccard >= 0.8
-            && self.old.shape(old).tokens.len() >= super::score::MIN_INFORMATIVE_TOKENS;
-        if tells { least.max(own.score() - 0.1) } else { least }
+        if self.tells(old) { least.max(own.score() - 0.1) } else { least }
+    }
+
+    /// Whether a definition is recognized by its own text, whatever became of the definitions around it.
+    fn tells(&self, old: u32) -> bool {
+        self.links[old as usize].is_none_or(|link| link.features.token_jaccard >= 0.8)
+            && self.old.shape(old).tokens.len() >= super::score::MIN_INFORMATIVE_TOKENS
+    }
+
+    /// Whether a definition, or one around it, kept so little of its text that it may be another one with the same name.
+    pub(super) fn is_rewritten(&self, old: u32) -> bool {
+        let is_other = |old: u32| {
+            self.links[old as usize].is_some_and(|link| link.features.token_jaccard < MIN_CERTIFIED_JACCARD)
+        };
+        let parent = |old: &u32| self.old.structure.defs[*old as usize].parent;
+        is_other(old) || (!self.tells(old) && std::iter::successors(parent(&old), parent).any(is_other))
     }
 
     /// Whether the name or the neighbors of one of several similar candidates are much closer.

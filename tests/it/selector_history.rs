@@ -158,6 +158,71 @@ fn a_reused_name_is_not_certified() {
 }
 
 /// A name without a revision that the files do not have any more is followed from the last commit that has it.
+/// The class moved, and a subclass of it has its name now, with a constructor of nearly the same parameters.
+#[test]
+fn methods_of_a_class_that_left_its_name_to_a_subclass_are_not_certified() {
+    const PARAMETERS: &str = "self, name: str, folder: str | None = None, encoding: str | None = None)";
+    const MOVED: &str = ":
+        if not name:
+            raise ValueError(\"'name' may not be empty.\")
+        self.name, self.folder, self.prefix = name, folder, None
+        self.encoding, self.entries = encoding, []
+        if \".\" in name:
+            raise ValueError(\"'name' may not contain a dot.\")
+        if self.folder is not None and self.prefix is None:
+            self.prefix = f\"/{self.folder.strip('/')}/{name}\"
+        self.defaults = {}
+
+    def record(self, entry):
+        if entry in self.entries:
+            raise KeyError(entry)
+        self.entries.append(entry)
+
+    def replay(self, target):
+        for entry in self.entries:
+            target.apply(self.prefix, entry)
+
+    def merge(self, other):
+        for key, value in other.defaults.items():
+            self.defaults.setdefault(key, value)
+
+    def written(self, path):
+        with open(path, 'w') as file:
+            json.dump([entry.dumped() for entry in self.entries], file)
+
+    def __len__(self):
+        return sum(1 for entry in self.entries if entry.is_open)
+
+    @classmethod
+    def read(cls, path, *, strict=False):
+        made = cls(path.stem)
+        for line in path.read_text().splitlines():
+            if strict and not line.strip():
+                raise SyntaxError(line)
+            made.record(Entry.parsed(line, separator=':'))
+        return made
+";
+    const LEFT: &str = " -> None:
+        super().__init__(name, folder, encoding)
+        self.group = Group()
+        self.group.name = self.name
+";
+    let env = TestEnv::ty(&Project::parse("\n//- /setup.py\n"));
+    git(&env, &["init", "-q"]);
+    let whole =
+        format!("from base import Root\n\n\nclass Journal(Root):\n    def __init__({PARAMETERS}{MOVED}");
+    let old = commit(&env, &[("journal.py", Some(&whole))]);
+    let left =
+        format!("import plain\n\n\nclass Journal(plain.Journal):\n    def __init__({PARAMETERS}{LEFT}");
+    commit(&env, &[("journal.py", Some(&left)), ("plain.py", Some(&whole))]);
+    for selector in ["journal.py@L5:C9", "py://journal#Journal.__init__:def"] {
+        let bundle = locate(&env, &format!("{selector}?v=git:{old}")).answer();
+        let resolved = &bundle["resolution"]["resolved"];
+        assert_eq!(resolved["certified"], false, "{resolved}");
+        assert!(resolved["confidence"].as_f64().unwrap() < 0.95, "{resolved}");
+    }
+}
+
 #[test]
 fn a_name_that_is_gone_is_followed_from_its_last_commit() {
     let (env, commits) = renamed_rewritten_and_moved();

@@ -793,7 +793,7 @@ fn a_name_that_is_not_unique_or_not_there_is_an_error_with_candidates() {
     assert_eq!(suggested("lanch"), ["launch"]);
     // A name that looks percent-encoded, and is not.
     env.write("a%20b.py", "");
-    assert_eq!(suggested("a%20b.py:1"), ["a%2520b.py"]);
+    assert_eq!(suggested("a%20b.py:1"), ["a%2520b.py@L1"]);
     // Names of functions are local.
     locate(&env, "data").error(3, "E/NOT_FOUND");
     locate(&env, "app/none.py::f").error(3, "E/NOT_FOUND");
