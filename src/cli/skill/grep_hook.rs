@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::shell_words::{Word, words};
+use crate::python::stdlib::is_builtin;
 use crate::text::shell::shell_quote;
 
 /// How many entries of a folder are read to see whether it holds Python.
@@ -16,6 +17,9 @@ const ENTRIES_LIMIT: usize = 2000;
 
 /// The longest pattern that can be a symbol.
 const PATTERN_LIMIT: usize = 200;
+
+/// The most symbols that are searched for at a time.
+const MAX_SYMBOLS: usize = 3;
 
 /// Files that only Python projects have.
 const MARKERS: [&str; 6] =
@@ -26,8 +30,34 @@ const SEARCHERS: [&str; 7] = ["grep", "egrep", "fgrep", "rg", "ag", "ack", "ggre
 
 /// Short options of the searchers that take a value, and long ones where the value is the next word.
 const WITH_VALUE: &str = "ABCmgtTjEdDr";
-const LONG_WITH_VALUE: [&str; 8] =
-    ["--glob", "--iglob", "--type", "--type-not", "--max-count", "--context", "--file-type", "--max-depth"];
+const LONG_WITH_VALUE: [&str; 20] = [
+    "after-context",
+    "before-context",
+    "context",
+    "encoding",
+    "exclude",
+    "exclude-dir",
+    "exclude-from",
+    "file-type",
+    "glob",
+    "iglob",
+    "ignore",
+    "ignore-dir",
+    "ignore-file",
+    "max-count",
+    "max-depth",
+    "sort",
+    "threads",
+    "type",
+    "type-add",
+    "type-not",
+];
+
+/// Words before the program that a shell or another program runs. `timeout` has its limit in between.
+const PREFIXES: [&str; 14] = [
+    "!", "command", "do", "else", "env", "exec", "if", "nice", "sudo", "then", "time", "timeout", "while",
+    "xargs",
+];
 
 /// What Claude Code writes to the standard input of a hook.
 #[derive(Debug, Deserialize)]
@@ -50,10 +80,10 @@ struct ToolInput {
     command: Option<String>,
 }
 
-/// A text search: the pattern, and the words that restrict the files.
+/// A text search: the alternative patterns, and the words that restrict the files.
 #[derive(Debug, PartialEq, Eq)]
 struct TextSearch {
-    pattern: String,
+    patterns: Vec<String>,
     files: Vec<String>,
 }
 
@@ -65,19 +95,37 @@ pub(crate) fn answer(input: &[u8]) -> Option<String> {
         "Grep" => {
             let ToolInput { pattern, path, glob, r#type: kind, .. } = input.tool_input;
             let kind = kind.map(|kind| format!("*.{}", if kind == "python" { "py" } else { &kind }));
-            TextSearch { pattern: pattern?, files: [path, glob, kind].into_iter().flatten().collect() }
+            TextSearch { patterns: vec![pattern?], files: [path, glob, kind].into_iter().flatten().collect() }
         }
         "Bash" => search_of(&input.tool_input.command?)?,
         _ => return None,
     };
-    if !search.files.iter().all(|name| may_be_python(name)) || !holds_python(folder) {
+    let is_searched = |name: &String| may_be_python(name) && is_in_project(folder, name);
+    if !search.files.iter().all(is_searched) || !holds_python(folder) {
+        return None;
+    }
+    let alternatives = search.patterns.iter().flat_map(|pattern| alternatives(pattern));
+    let symbols = alternatives.map(symbol).collect::<Option<Vec<_>>>()?;
+    if symbols.len() > MAX_SYMBOLS {
         return None;
     }
     let output = json!({"hookSpecificOutput": {
         "hookEventName": "PreToolUse",
-        "additionalContext": advice(&symbol(&search.pattern)?),
+        "additionalContext": symbols.iter().map(advice).collect::<Vec<_>>().join(" "),
     }});
     Some(format!("{output}\n"))
+}
+
+/// The alternatives of a pattern, `a|b` or `a\|b`. In groups they are parts of a longer pattern, which is no symbol.
+fn alternatives(pattern: &str) -> Vec<&str> {
+    let parts = pattern.split('|').map(|part| part.strip_suffix('\\').unwrap_or(part));
+    parts.collect()
+}
+
+/// Whether a path or glob is not outside of the project of a folder.
+fn is_in_project(folder: &Path, name: &str) -> bool {
+    let top = folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(folder);
+    !Path::new(name).is_absolute() || Path::new(name).starts_with(top)
 }
 
 /// What is searched for.
@@ -137,13 +185,15 @@ fn symbol(pattern: &str) -> Option<PatternSymbol> {
     let end =
         unescaped.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '.').unwrap_or(unescaped.len());
     let (name, tail) = unescaped.split_at(end);
+    // No selector names what an object is.
+    let name = ["self.", "cls."].iter().find_map(|object| name.strip_prefix(object)).unwrap_or(name);
     let called = tail.starts_with('(') || tail.starts_with(r"\(") || tail.starts_with(r"\s*\(");
     let tail_is_known = called || ["", r"\b", r"\>", "$", ":", r"\s*:", r"\s*=", " =", "="].contains(&tail);
     let parts: Vec<&str> = name.split('.').collect();
     let is_word = |part: &&str| {
         part.starts_with(|c: char| c == '_' || c.is_alphabetic()) && part.chars().any(char::is_alphabetic)
     };
-    if !tail_is_known || !parts.iter().all(is_word) {
+    if !tail_is_known || !parts.iter().all(is_word) || (defined.is_none() && is_builtin(name)) {
         return None;
     }
     let name = name.to_owned();
@@ -156,8 +206,8 @@ fn symbol(pattern: &str) -> Option<PatternSymbol> {
     let last = parts.last()?;
     let has_case = last.chars().skip(1).any(char::is_uppercase) && last.chars().any(char::is_lowercase)
         || last.starts_with(char::is_uppercase) && last.chars().skip(1).any(char::is_lowercase);
-    let is_file =
-        parts.len() > 1 && matches!(*last, "py" | "md" | "txt" | "toml" | "json" | "yml" | "yaml" | "cfg");
+    let is_file = parts.len() > 1
+        && matches!(*last, "py" | "md" | "txt" | "toml" | "json" | "yml" | "yaml" | "cfg" | "com" | "org");
     let is_shaped = last.trim_matches('_').contains('_') || has_case && last.len() > 3 || parts.len() > 1;
     (is_shaped && !is_file).then_some(PatternSymbol::Name(name))
 }
@@ -179,13 +229,38 @@ fn search_of(command: &str) -> Option<TextSearch> {
     let all = words(command);
     let mut pipelines = all.split(|word| matches!(word, Word::Operator(';' | '&' | '\n' | '(' | ')')));
     pipelines.find_map(|pipeline| {
-        let first = pipeline.split(|word| *word == Word::Operator('|')).next()?;
-        let texts = first.iter().map_while(|word| match word {
+        let mut parts = pipeline.split(|word| *word == Word::Operator('|'));
+        // `find … | xargs grep …` searches files, too.
+        let is_run_on_files = |part: &&[Word]| part.first() == Some(&Word::Text("xargs".to_owned()));
+        let first = parts.next()?;
+        let searching = parts.find(is_run_on_files).unwrap_or(first);
+        let texts = searching.iter().map_while(|word| match word {
             Word::Text(text) => Some(text.as_str()),
             Word::Operator(_) => None,
         });
-        arguments_of(texts.skip_while(|word| word.contains('=') && !word.starts_with('-')))
+        arguments_of(program_words(texts))
     })
+}
+
+/// The words of a pipeline from its program on: without variables, and without the programs that run another one.
+fn program_words<'w>(words: impl Iterator<Item = &'w str>) -> impl Iterator<Item = &'w str> {
+    let mut words = words.peekable();
+    let mut is_prefixed = false;
+    while let Some(word) = words.peek() {
+        let is_variable = word.contains('=') && !word.starts_with('-');
+        let is_prefix = PREFIXES.contains(word);
+        // Options and limits of the programs before.
+        let is_theirs =
+            is_prefixed && (word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit()));
+        if !(is_variable || is_prefix || is_theirs) {
+            break;
+        }
+        is_prefixed |= is_prefix;
+        words.next();
+    }
+    // `find … -exec grep …`.
+    let runs = words.next_if(|word| *word == "find").is_some();
+    words.skip_while(move |word| runs && !matches!(*word, "-exec" | "-execdir")).skip(usize::from(runs))
 }
 
 /// The pattern and files of a searcher's arguments.
@@ -198,21 +273,27 @@ fn arguments_of<'w>(mut words: impl Iterator<Item = &'w str>) -> Option<TextSear
     if !SEARCHERS.contains(&program) {
         return None;
     }
-    let (mut pattern, mut files) = (None, Vec::new());
+    let (mut patterns, mut files) = (Vec::new(), Vec::new());
     let mut only_files = false;
     while let Some(word) = words.next() {
         match word.strip_prefix("--") {
-            _ if only_files || !word.starts_with('-') || word == "-" => match &pattern {
-                None => pattern = Some(word.to_owned()),
-                Some(_) => files.push(word.to_owned()),
+            // The end of `find -exec`.
+            _ if matches!(word, ";" | "+" | "{}" | r"\;") => {}
+            _ if only_files || !word.starts_with('-') || word == "-" => match patterns.is_empty() {
+                true => patterns.push(word.to_owned()),
+                false => files.push(word.to_owned()),
             },
             Some("") => only_files = true,
             Some(long) => {
                 if let Some(("include" | "glob" | "type", value)) = long.split_once('=') {
                     files.push(file_type(long, value));
-                } else if LONG_WITH_VALUE.contains(&word) {
+                } else if let Some(("regexp", value)) = long.split_once('=') {
+                    patterns.push(value.to_owned());
+                } else if long == "regexp" {
+                    patterns.extend(words.next().map(str::to_owned));
+                } else if LONG_WITH_VALUE.contains(&long) {
                     let value = words.next().unwrap_or_default();
-                    if matches!(word, "--glob" | "--type") {
+                    if matches!(long, "glob" | "type") {
                         files.push(file_type(long, value));
                     }
                 } else if long == "include" {
@@ -222,7 +303,7 @@ fn arguments_of<'w>(mut words: impl Iterator<Item = &'w str>) -> Option<TextSear
             None => {
                 let last = word.chars().last().unwrap_or_default();
                 match last {
-                    'e' => pattern = words.next().map(str::to_owned),
+                    'e' => patterns.extend(words.next().map(str::to_owned)),
                     // The patterns are in a file.
                     'f' => return None,
                     'g' | 't' if program == "rg" => {
@@ -238,7 +319,7 @@ fn arguments_of<'w>(mut words: impl Iterator<Item = &'w str>) -> Option<TextSear
             }
         }
     }
-    Some(TextSearch { pattern: pattern?, files })
+    (!patterns.is_empty()).then_some(TextSearch { patterns, files })
 }
 
 fn file_type(option: &str, value: &str) -> String {
@@ -286,6 +367,8 @@ mod tests {
             ("HTTPAdapter", name("HTTPAdapter")),
             (r"Stock\.add", name("Stock.add")),
             ("_private_name", name("_private_name")),
+            ("self.add_all", name("add_all")),
+            (r"self\.add(", call("add")),
             // These may be any text.
             ("add", None),
             ("timeout", None),
@@ -295,6 +378,9 @@ mod tests {
             ("foo|bar", None),
             ("get_.*", None),
             ("setup.py", None),
+            ("example.com", None),
+            ("print(", None),
+            ("self.add", None),
             ("E/NOT_FOUND", None),
             ("1.2.3", None),
             ("", None),
@@ -308,8 +394,9 @@ mod tests {
 
     #[test]
     fn searches_in_shell_commands() {
-        let search =
-            |command: &str| search_of(command).map(|search| (search.pattern, search.files.join(" ")));
+        let search = |command: &str| {
+            search_of(command).map(|search| (search.patterns.join(" "), search.files.join(" ")))
+        };
         let found = |pattern: &str, files: &str| Some((pattern.to_owned(), files.to_owned()));
         assert_eq!(search("grep -rn 'def add' src"), found("def add", "src"));
         assert_eq!(search("cd /x && grep -rn --include=*.py get_adapter ."), found("get_adapter", "*.py ."));
@@ -317,6 +404,19 @@ mod tests {
         assert_eq!(search("rg --type=js get_adapter"), found("get_adapter", "*.js"));
         assert_eq!(search("git grep -n -e get_adapter -- src"), found("get_adapter", "src"));
         assert_eq!(search("LC_ALL=C /usr/bin/grep -A5 -m 2 x_y f.py | head"), found("x_y", "f.py"));
+        for command in [
+            "find . -name '*.py' | xargs grep -n x_y",
+            r"find . -name '*.py' -exec grep -n x_y {} \;",
+            "timeout 5 grep -rn x_y",
+            "sudo grep x_y",
+            "if grep -rq x_y; then ls; fi",
+            "rg --type-add foo:x x_y",
+            "grep --regexp=x_y",
+        ] {
+            assert_eq!(search(command), found("x_y", ""), "{command}");
+        }
+        assert_eq!(search("grep --exclude-dir .git -rn x_y ."), found("x_y", "."));
+        assert_eq!(search("grep -e x_y -e y_z ."), found("x_y y_z", "."));
         for other in ["ls | grep get_adapter", "git log --grep x", "echo grep x_y", "grep", "grep -f p .", ""]
         {
             assert_eq!(search(other), None, "{other}");
@@ -340,7 +440,11 @@ mod tests {
         assert!(specific["additionalContext"].as_str().unwrap().contains("`lanser refs get_adapter`"));
         assert!(ask("Bash", json!({"command": "grep -rn 'class Stock' ."})).is_some());
         assert!(ask("Grep", json!({"pattern": "get_adapter", "glob": "*.{py,pyi}"})).is_some());
+        let both = ask("Bash", json!({"command": r#"grep -rn "get_adapter\|max_size" ."#})).unwrap();
+        assert!(both.contains("refs get_adapter`") && both.contains("refs max_size`"), "{both}");
         for silent in [
+            ask("Grep", json!({"pattern": "get_adapter|any text"})),
+            ask("Grep", json!({"pattern": "get_adapter", "path": "/elsewhere"})),
             ask("Grep", json!({"pattern": "get_adapter", "glob": "*.md"})),
             ask("Grep", json!({"pattern": "get_adapter", "type": "js"})),
             ask("Grep", json!({"pattern": "get_adapter", "path": "docs/a.rst"})),

@@ -46,11 +46,39 @@ pub(super) fn as_tool_calls(text: &str) -> String {
     parts.concat()
 }
 
-/// A hint in which commands are calls of tools, without the parts about commands that are no tools, if others remain.
+/// A hint in which commands are calls of tools, without the parts about commands that are no tools, if others remain. Options that
+/// are no arguments of tools are those of the server.
 pub(super) fn for_tools(hint: &str) -> String {
     let told = as_tool_calls(hint);
     let parts: Vec<&str> = told.split("; ").filter(|part| !part.contains(&format!("`{PROGRAM}"))).collect();
-    if parts.is_empty() { told } else { parts.join("; ") }
+    if parts.is_empty() {
+        return told;
+    }
+    let of_server = |part: &str| match options(part).any(|option| !is_argument(option)) {
+        true => format!("{part} where `lanser mcp` is started"),
+        false => part.to_owned(),
+    };
+    parts.into_iter().map(of_server).collect::<Vec<_>>().join("; ")
+}
+
+/// The options in a text, without their dashes.
+fn options(text: &str) -> impl Iterator<Item = &str> {
+    let end = |rest: &str| rest.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(rest.len());
+    let starts = text.match_indices("--").filter(|(at, _)| *at == 0 || text[..*at].ends_with([' ', '`']));
+    starts.map(move |(at, dashes)| {
+        let rest = &text[at + dashes.len()..];
+        &rest[..end(rest)]
+    })
+}
+
+/// Whether a tool has an option as an argument.
+fn is_argument(option: &str) -> bool {
+    let mut command = Cli::command();
+    command.build();
+    TOOLS
+        .iter()
+        .filter_map(|(tool, ..)| command.find_subcommand(tool))
+        .any(|verb| offered(verb).any(|arg| arg.get_long() == Some(option)))
 }
 
 /// The call of a tool that does the same as a command line.
@@ -145,5 +173,11 @@ mod tests {
         }
         assert_eq!(for_tools("name a class; `lanser impl` lists the overrides"), "name a class");
         assert_eq!(for_tools("`lanser doctor` shows the server"), "`lanser doctor` shows the server");
+        // What is no argument is an option of the server.
+        assert_eq!(for_tools("repeat it without --cursor; or wait"), "repeat it without --cursor; or wait");
+        assert_eq!(
+            for_tools("increase the limit with --timeout SECONDS"),
+            "increase the limit with --timeout SECONDS where `lanser mcp` is started"
+        );
     }
 }

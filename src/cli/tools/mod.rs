@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::{CommandFactory as _, Parser as _};
 use rmcp::model::JsonObject;
-use tokio::sync::RwLock;
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::commands::{RequestVerb, Verb};
 use super::context::{CliContext, error_bundle};
@@ -16,7 +16,7 @@ use super::output::Printer;
 use super::settings::CliSettings;
 use super::{Cli, usage_error};
 use crate::digest::Digest;
-use crate::engine::{Engine, Progress, stored_bundle};
+use crate::engine::{Engine, Progress, cancelled, stored_bundle};
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
@@ -135,11 +135,21 @@ impl CommandTools {
     async fn answer(&self, call: &ToolCall, canceled: Answering<'_, ()>) -> Bundle {
         let ToolCall { context, settings, request } = call;
         let mut canceled = canceled;
-        if request.writes() {
-            let _alone = self.writing.write().await;
+        // A write that waits makes later reads wait, so it must not wait on after it was canceled.
+        let turn = async {
+            match request.writes() {
+                true => Turn::Alone(self.writing.write().await),
+                false => Turn::Shared(self.writing.read().await),
+            }
+        };
+        let turn = tokio::select! {
+            biased;
+            () = canceled.as_mut() => return self.engine.refused(request.clone(), cancelled()),
+            turn = turn => turn,
+        };
+        if let Turn::Alone(_alone) = turn {
             return self.for_call(context, settings).run(request.clone(), canceled).await;
         }
-        let _shared = self.writing.read().await;
         let from_session = context.bundle_from_session(settings, request, canceled.as_mut()).await;
         match from_session {
             Some(bundle) => bundle,
@@ -166,6 +176,12 @@ fn check_reach(request: &Request, root: &AbsPath) -> Result<(), ErrorBody> {
         }
         _ => Ok(()),
     }
+}
+
+/// A call's turn: writes run alone.
+enum Turn<'a> {
+    Alone(RwLockWriteGuard<'a, ()>),
+    Shared(#[expect(dead_code, reason = "it is held")] RwLockReadGuard<'a, ()>),
 }
 
 /// A call that was read.

@@ -319,11 +319,7 @@ impl RequestHandler<'_> {
     async fn places(&self, cmd: Command, params: Value, canceled: Canceled<'_>) -> LspOutcome {
         let params: lsp::TextDocumentPositionParams = read(params)?;
         let request = self.request_at(cmd, &params)?;
-        let answered = match cmd {
-            // An empty list would mean that nothing implements it.
-            Command::Implementation => Some(self.facts(request, canceled).await?),
-            _ => self.facts_if_any(request, canceled).await?,
-        };
+        let answered = self.facts_if_any(request, canceled).await?;
         let Some((bundle, facts)) = answered else { return Ok(Value::Null) };
         let found = match cmd {
             Command::Definition => &facts.definitions,

@@ -360,9 +360,8 @@ pub(crate) fn install(name: &str) {
     });
 }
 
-/// A virtual environment with these packages from PyPI, made once for each list; `None` if they cannot be installed.
-#[allow(clippy::print_stdout, reason = "a skipped test says so")]
-pub(crate) fn venv(env: &TestEnv, packages: &[&str]) -> Option<PathBuf> {
+/// A virtual environment with these packages from PyPI, made once for each list.
+pub(crate) fn venv(env: &TestEnv, packages: &[&str]) -> PathBuf {
     let name = format!("venv-{}", packages.join("-").replace(['=', '.'], "_"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let python = folder.join("bin/python");
@@ -372,13 +371,10 @@ pub(crate) fn venv(env: &TestEnv, packages: &[&str]) -> Option<PathBuf> {
         assert_eq!(made.code, Some(0), "{made}");
         let pip = ["-m", "pip", "install", "-q", "--disable-pip-version-check"];
         let installed = env.run(python.to_str().unwrap(), pip.iter().chain(packages));
-        if installed.code != Some(0) {
-            println!("SKIPPED: {packages:?} cannot be installed: {installed}");
-            return None;
-        }
+        assert_eq!(installed.code, Some(0), "{packages:?} cannot be installed: {installed}");
         std::fs::write(done, "").unwrap();
     }
-    Some(python)
+    python
 }
 
 /// The folders of the machine's PATH.
