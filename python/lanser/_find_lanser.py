@@ -23,7 +23,7 @@ def find_lanser_bin() -> str:
             if os.path.isfile(path):
                 return path
     places = "".join(f"\n - {folder}" for folder in searched)
-    raise LanserNotFound(f"there is no {name} in any of these folders:{places}")
+    raise LanserNotFound(f"there is no {name} in any of these folders; give its path as `program`:{places}")
 
 
 def _folders() -> List[Optional[str]]:

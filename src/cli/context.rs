@@ -155,6 +155,7 @@ impl CliContext {
             Ok(settings) => settings,
             Err(error) => return self.fail(error),
         };
+        self.printer.within = self.within(&settings);
         let request =
             make(self, &settings).and_then(|request| Ok((request, rewards::requested(self, &settings)?)));
         match request {
@@ -174,6 +175,15 @@ impl CliContext {
             }
             Err(error) => self.fail(error),
         }
+    }
+
+    /// The workspace in its repository, if it is a part of one and was not named: its uses elsewhere are not searched.
+    pub(crate) fn within(&self, settings: &CliSettings) -> Option<String> {
+        if self.global.workspace.is_some() {
+            return None;
+        }
+        let inside = settings.root.strip_prefix(&self.env.checkout(&settings.root))?;
+        (!inside.is_empty()).then(|| inside.to_owned())
     }
 
     /// Sets the requested reward of a new bundle.

@@ -21,8 +21,10 @@ mod skill;
 mod tools;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
@@ -230,7 +232,10 @@ fn run(env: ProcessEnvironment) -> ProgramExit {
         }
         Err(error) => {
             let failed = error.use_stderr();
-            let _ = error.print();
+            let _ = match failed && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+                true => writeln!(anstream::stderr(), "{}", with_hint_for(&error, &env)),
+                false => error.print(),
+            };
             return if failed { ProgramExit::Failed(ErrorSymbol::Usage) } else { ProgramExit::Ok };
         }
     };
@@ -285,7 +290,23 @@ fn without_variables(command: clap::Command, is_left_out: &dyn Fn(&str) -> bool)
 /// The same error, whose usage line does not show the options that environment variables set as if they were required.
 fn without_environment(error: clap::Error, env: &ProcessEnvironment) -> clap::Error {
     let typed = without_variables(with_hint(Cli::command()), &|_| true).try_get_matches_from(&env.args);
-    typed.err().filter(|typed| error.use_stderr() && typed.kind() == error.kind()).unwrap_or(error)
+    let mut error =
+        typed.err().filter(|typed| error.use_stderr() && typed.kind() == error.kind()).unwrap_or(error);
+    // "to pass '--x' as a value, use '-- --x'": a misspelled option is likelier.
+    if error.kind() == ErrorKind::UnknownArgument {
+        error.remove(ContextKind::Suggested);
+    }
+    error
+}
+
+/// The text of an error about the command line, with the hint that every error has.
+fn with_hint_for(error: &clap::Error, env: &ProcessEnvironment) -> String {
+    let text = error.render().ansi().to_string();
+    let text = text.split("\nFor more information").next().unwrap_or_default();
+    let verb = env.args.get(1).and_then(|verb| verb.to_str());
+    let verb = verb.filter(|verb| Cli::command().find_subcommand(verb).is_some());
+    let help = verb.map_or_else(|| "lanser help".to_owned(), |verb| format!("lanser help {verb}"));
+    format!("{text}{} `{help}` describes the arguments", output::Style::Hint.paint("hint:"))
 }
 
 /// The error message for a path of `--fields` that no bundle has.

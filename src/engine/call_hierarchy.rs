@@ -330,7 +330,9 @@ async fn incoming(
     explained.unresolved.retain(|one| {
         let used = Usage::of(&one.token.document.text).value_use(one.token.span.start);
         let is_attribute = one.token.kind == OccurrenceKind::Attribute;
-        !one.token.kind.is_token() || callable.meaning(&used, is_attribute, |_| false) != Meaning::NoCall
+        !one.token.kind.is_token()
+            || one.may_be_override()
+            || callable.meaning(&used, is_attribute, |_| false) != Meaning::NoCall
     });
     let uses: Uses = explained
         .references

@@ -6,9 +6,7 @@ use serde::de::IgnoredAny;
 use crate::bundle::page::MAX_ITEMS;
 use crate::digest::strict_json;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
-use crate::model::request::{
-    Command, Direction, Request, Severity, TypeDirection, is_module_path, module_of_selector,
-};
+use crate::model::request::{Command, Direction, Request, Severity, TypeDirection, module_of_selector};
 use crate::selector::{self, PositionSpec};
 use crate::text::ColumnUnit;
 
@@ -45,8 +43,8 @@ pub fn read_selector(text: &str, unit: ColumnUnit) -> Result<PositionSpec, Error
             false => ErrorSymbol::BadSelectorSyntax,
         };
         let data = ErrorData::Syntax { text: text.to_owned(), span, expected: error.expected.clone() };
-        let hint = match module_of_selector(text).filter(|path| is_module_path(path)) {
-            Some(path) => format!("`lanser symbols {path}` lists what it defines"),
+        let hint = match module_of_selector(text) {
+            Some(module) => format!("`lanser symbols {module}` lists what it defines"),
             None => "`lanser help locate` shows the forms of a selector".to_owned(),
         };
         ErrorBody::new(symbol, format!("the selector {text:?} cannot be parsed: {error}"))

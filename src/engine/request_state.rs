@@ -423,6 +423,7 @@ fn resolve(
         locate::LocateOutcome::Found(located)
             if matches!(selector, PositionSpec::Line(_))
                 && is_about_a_name(cmd)
+                && is_python(&located.target.document)
                 && located.target.name_span.is_empty() =>
         {
             let names = locate::names_on_line(world, &located.target);

@@ -288,7 +288,9 @@ fn bases_argument<'t>(call: Node<'t>, text: &str) -> Option<Node<'t>> {
     let positional: Vec<Node<'t>> =
         all.into_iter().filter(|one| !matches!(one.kind(), "keyword_argument" | "comment")).collect();
     match (last, positional.as_slice()) {
-        ("type", [_, bases, _]) | ("new_class", [_, bases, ..]) => Some(*bases),
+        // `self.type` is a member of an object.
+        ("type", [_, bases, _]) if matches!(function.as_str(), "type" | "builtins.type") => Some(*bases),
+        ("new_class", [_, bases, ..]) => Some(*bases),
         // A metaclass is called as `type` is.
         (_, [name, bases, namespace])
             if bases.kind() == "tuple"
@@ -335,6 +337,8 @@ mod tests {
     fn classes_that_may_be_subclasses() {
         for (program, known, computed) in [
             ("def make(): return Base\nB = make()\nclass C(B): ...\n", &[][..], &["C"][..]),
+            ("def use(self, x): return self.type(x, self, 1)\n", &[], &[]),
+            ("def make(x): return type(x, x.bases, {})\n", &[], &["type"]),
             ("class X: ...\nB = Base if x else X\nclass C(B): ...\n", &["C"], &[]),
             ("B = Base if x else make()\nclass C(B): ...\n", &["C"], &[]),
             ("bases = (Base,)\nclass C(*bases): ...\n", &[], &["C"]),

@@ -386,6 +386,14 @@ def plain(b: C):
         assert!(found.unresolved.contains(&"m.py:17:7".to_owned()) && found.status == "partial");
         let found = uses(&env, "py://m#C.g");
         assert_eq!((found.at(), found.status.as_str()), (vec!["m.py:7:9", "m.py:21:7"], "complete"));
+        // `calls` lists overrides, and what may be one.
+        env.write(
+            "n.py",
+            "class D:\n    def k(self): ...\ndef make(base):\n    class N(base):\n        def k(self): ...\n",
+        );
+        let calls = env.lanser(["calls", "n.D.k", "--json"]).answer()["facts"].clone();
+        assert_eq!(calls["completeness"]["unresolved"]["items"][0]["at"], "n.py@L5:C13", "{calls}");
+        assert_eq!(calls["completeness"]["status"], "partial");
     }
 }
 

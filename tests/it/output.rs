@@ -140,7 +140,47 @@ fn commands_without_a_server_as_text() {
     let mut env = env;
     env.set("LANSER_SERVER", "ty");
     assert!(env.lanser(["refs"]).failure(2).contains("Usage: lanser refs <SELECTOR>\n"));
+    let unknown = env.lanser(["refs", "shop.Book", "--limits"]);
+    assert!(unknown.failure(2).ends_with("hint: `lanser help refs` describes the arguments\n"), "{unknown}");
+    assert!(!unknown.stderr.contains("as a value"), "{unknown}");
     assert!(env.lanser(["hovr", "x"]).failure(2).contains("'hover'"));
+}
+
+/// A rename that is refused has its reasons and hint within the same budget as its diff.
+#[test]
+fn a_long_refusal_keeps_its_hint() {
+    let uses = "x.run()\n".repeat(60);
+    let env = TestEnv::ty(&Project::parse(&format!(
+        "//- /a.py\nclass A:\n    def run(self): ...\ndef go(a: A):\n    a.run()\n//- /b.py\nimport c\nx = c.any()\n{uses}//- /text.md\nrun\n"
+    )));
+    let refused = env.lanser(["rename", "a.A.run", "walk"]);
+    let lines = refused.stdout.lines().count() + refused.stderr.lines().count();
+    assert!(refused.stderr.contains("hint: ") && lines <= 40, "{lines}: {refused}");
+    // Nothing of a text is a Python name.
+    let text = env.lanser(["hover", "text.md:1"]);
+    assert!(text.failure(2).contains("text.md is not a Python file"), "{text}");
+    let listed = env.lanser(["rename", "a.A.run", "walk", "--include", "a.py:1:1"]);
+    assert!(listed.failure(2).contains("b.py@L3:C3, b.py@L4:C3"), "{listed}");
+    assert!(listed.stderr.contains(" more, which `lanser refs` lists"), "{listed}");
+}
+
+/// An answer about a part of a repository says so, unless the part was named.
+#[test]
+fn a_part_of_a_repository_is_named() {
+    let env = TestEnv::ty(&Project::parse(
+        "//- /a/pyproject.toml\n//- /a/m.py\ndef f(): ...\n//- /b/u.py\nfrom m import f\nf()\n",
+    ));
+    assert_eq!(env.run("git", ["init", "-q"]).code, Some(0));
+    let part = env.file("a");
+    let inside = |args: &[&str]| {
+        let mut command = env.command(args);
+        command.current_dir(&part);
+        let output = command.output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(inside(&["refs", "m.f"]).ends_with("1 reference, complete in a\n"));
+    assert!(inside(&["rename", "m.f", "g"]).contains("\nchecks in a: "));
+    assert!(inside(&["refs", "m.f", "-C", "."]).ends_with("1 reference, complete\n"));
 }
 
 /// `--preview N` prints N lines from the location on.

@@ -30,10 +30,10 @@ impl Budget {
         Self { limited, lines: 0, bytes: 0, text: String::new(), reserved: (1, LAST_LINE_BYTES) }
     }
 
-    /// Reserves room for a summary after the blocks, in addition to the last line.
+    /// Reserves room for a summary or an error after the blocks, in addition to the last line.
     pub(super) fn reserve(&mut self, summary: &str) {
         self.reserved.0 += summary.lines().count();
-        self.reserved.1 += summary.len() + 1;
+        self.reserved.1 += visible_len(summary) + 1;
     }
 
     /// Whether a block fits.

@@ -1,5 +1,6 @@
 //! The text of `calls`: the line of a caller or callee, and the summary.
 
+use super::Printer;
 use super::lists::counts;
 use super::screen::escape_for_terminal;
 use super::text::{Links, completeness, line, location, position, qualified, total};
@@ -8,11 +9,11 @@ use crate::model::facts::{Call, Completeness, Facts};
 use crate::model::request::Direction;
 
 /// The last lines: how much is listed, and whether it is complete. Empty for callees.
-pub(super) fn summary(bundle: &Bundle, facts: &Facts, calls: &[Call]) -> String {
+pub(super) fn summary(printer: &Printer, bundle: &Bundle, facts: &Facts, calls: &[Call]) -> String {
     let Some(verdict) = &facts.completeness else {
         return if calls.is_empty() { "no calls".to_owned() } else { String::new() };
     };
-    let summary = completeness(verdict, callers(bundle, calls, facts.overrides.len(), verdict));
+    let summary = completeness(printer, verdict, callers(bundle, calls, facts.overrides.len(), verdict));
     match inherited(bundle, calls) {
         Some(method) => format!("{method} is inherited: calls through any class that has it\n{summary}"),
         None => summary,

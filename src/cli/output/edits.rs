@@ -92,7 +92,8 @@ fn preview(printer: &Printer, cmd: Option<Command>, edits: &Edits, budget: &mut 
         let _ = write!(summary, "; {}", diagnostics_delta(delta, cmd != Some(Command::Rename)));
     }
     let failed = edits.safety.iter().filter(|check| !check.passed).count();
-    let _ = write!(summary, "\nchecks: {} passed, {failed} failed\n", edits.safety.len() - failed);
+    let passed = edits.safety.len() - failed;
+    let _ = write!(summary, "\nchecks{}: {passed} passed, {failed} failed\n", printer.scope());
     summary.push_str(&residue(edits));
     // The error reports what failed and what to do about it.
     if !edits.safety.iter().any(Check::stops) {

@@ -82,6 +82,8 @@ pub(crate) struct Printer {
     pub(crate) command_form: fn(&str) -> String,
     /// Where a caller that cannot lift the budget of lines finds everything.
     pub(crate) whole_is_in: Option<&'static str>,
+    /// The folder that was searched, if that is an unnamed part of a repository.
+    pub(crate) within: Option<String>,
 }
 
 impl Printer {
@@ -96,6 +98,7 @@ impl Printer {
             stderr_is_terminal,
             command_form: str::to_owned,
             whole_is_in: None,
+            within: None,
         }
     }
 

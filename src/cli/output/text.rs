@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io;
 
+use clap::CommandFactory as _;
+
 use super::budget::Budget;
 use super::screen::{self, escape_for_terminal, quoted};
 use super::{Printer, Style, calls, edits, lists};
 use crate::bundle::page::continue_after;
+use crate::cli::Cli;
 use crate::model::analyzer::DiagnosticSource;
 use crate::model::bundle::{Bundle, Limits, Status};
 use crate::model::edits::{Transaction, TransactionState};
@@ -58,7 +61,9 @@ pub(super) fn render(printer: &Printer, bundle: &Bundle) -> BundleText {
         }
         return BundleText { answer: String::new(), warning, error: Some(text.trim_end().to_owned()) };
     }
+    let error = late.map(|error| error_text(printer, bundle, error).trim_end().to_owned());
     let mut budget = Budget::new(printer.limit.is_none());
+    error.iter().for_each(|error| budget.reserve(error));
     match (&bundle.facts, &bundle.resolution) {
         _ if bundle.edits.is_some() => {
             if let Some(edits) = &bundle.edits {
@@ -78,7 +83,6 @@ pub(super) fn render(printer: &Printer, bundle: &Bundle) -> BundleText {
         }
         _ => {}
     }
-    let error = late.map(|error| error_text(printer, bundle, error).trim_end().to_owned());
     BundleText { answer: budget.finish(), warning, error }
 }
 
@@ -108,7 +112,7 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
     // The completeness of a list of which the length says how much was found.
     let verdict_on = |count: usize, what: &str| {
         let verdict = facts.completeness.as_ref();
-        verdict.map_or_else(String::new, |verdict| completeness(verdict, [plural(count, what)]))
+        verdict.map_or_else(String::new, |verdict| completeness(printer, verdict, [plural(count, what)]))
     };
     if let Some(found) = &facts.implementations {
         let summary = verdict_on(found.len(), "implementation");
@@ -118,7 +122,7 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
         let summary = facts.completeness.as_ref().map_or_else(String::new, |verdict| {
             let explained = verdict.explained.map_or(references.len(), |counts| counts.reference as usize);
             let overriding = verdict.explained.map_or(0, |counts| counts.overriding as usize);
-            completeness(verdict, lists::counts(explained, "reference", overriding))
+            completeness(printer, verdict, lists::counts(explained, "reference", overriding))
         });
         list(
             printer,
@@ -156,7 +160,7 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
             &lists::items(facts, found),
             budget,
             |item| Some(item.text(links, calls::call)),
-            &calls::summary(bundle, facts, found),
+            &calls::summary(printer, bundle, facts, found),
         );
     }
     if let Some(found) = &facts.types {
@@ -270,6 +274,11 @@ impl Printer {
 
     /// A hint with its command for the workspace that the command line names.
     fn with_workspace(&self, hint: &str) -> String {
+        let edit = || self.edit_argument().map_or_else(|| "EDIT".to_owned(), |edit| shell_quote(&edit));
+        let hint = &match hint.contains("lanser apply EDIT") {
+            true => hint.replace("lanser apply EDIT", &format!("lanser apply {}", edit())),
+            false => hint.to_owned(),
+        };
         let mut words = self.typed.iter();
         let named = words.find_map(|word| match word.as_str() {
             "-C" | "--workspace" => Some(None),
@@ -279,6 +288,19 @@ impl Printer {
             Some(folder) => hint.replace(": lanser ", &format!(": lanser -C {} ", shell_quote(folder))),
             None => hint.to_owned(),
         }
+    }
+
+    /// ` in FOLDER` where the repository around the workspace is not searched.
+    pub(super) fn scope(&self) -> String {
+        self.within.as_ref().map(|folder| format!(" in {}", quoted(folder))).unwrap_or_default()
+    }
+
+    /// The edit that `apply` was given on the command line.
+    fn edit_argument(&self) -> Option<String> {
+        let words = std::iter::once("lanser").chain(self.typed.iter().map(String::as_str));
+        let parsed = Cli::command().try_get_matches_from(words).ok()?;
+        let (_, apply) = parsed.subcommand()?;
+        apply.try_get_one::<String>("edit").ok()?.cloned()
     }
 
     /// The command line as typed, with `options` added or replaced; a flag has an empty value.
@@ -492,13 +514,17 @@ const SHORT_COMMIT: usize = 12;
 
 /// The count and whether it is complete: `18 references, 26 unresolved (receiver type unknown): not complete`.
 /// The summary of a list about whose completeness something is known; `counts` says how much is listed.
-pub(super) fn completeness(verdict: &Completeness, counts: impl IntoIterator<Item = String>) -> String {
+pub(super) fn completeness(
+    printer: &Printer,
+    verdict: &Completeness,
+    counts: impl IntoIterator<Item = String>,
+) -> String {
     let unresolved =
         (verdict.unresolved.count > 0).then(|| format!("{} unresolved", verdict.unresolved.count));
     let mut parts: Vec<String> = counts.into_iter().chain(unresolved).collect();
     let reason = verdict.reason.as_deref().unwrap_or_default();
     match verdict.status {
-        CompletenessStatus::Complete => parts.push("complete".to_owned()),
+        CompletenessStatus::Complete => parts.push(format!("complete{}", printer.scope())),
         CompletenessStatus::Partial if parts.is_empty() => parts.push(format!("not complete: {reason}")),
         CompletenessStatus::Partial => return format!("{} ({reason}): not complete", parts.join(", ")),
         CompletenessStatus::Unknown => parts.push(format!("completeness unknown: {reason}")),

@@ -113,6 +113,7 @@ impl CommandTools {
         context.global.cursor = cli.global.cursor;
         let Verb::Request(verb) = cli.verb else { unreachable!("every tool makes a request") };
         let made = self.request(&context, &verb).map_err(|error| refused(&context, error))?;
+        context.printer.within = context.within(&made.0);
         Ok(ToolCall { context, settings: made.0, request: made.1 })
     }
 
@@ -213,6 +214,8 @@ impl ToolSource for CommandTools {
         progress: Arc<dyn Progress>,
         canceled: Answering<'a, ()>,
     ) -> Answering<'a, Option<ToolAnswer>> {
+        // As on the command line.
+        let name = if name == "move" { "rename" } else { name };
         Box::pin(async move {
             if !self.tools.iter().any(|tool| tool.name == name) {
                 return None;

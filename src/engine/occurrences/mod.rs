@@ -154,6 +154,11 @@ impl UnresolvedToken {
         self.token.kind == OccurrenceKind::Identifier && self.reason == explainer::HELD
             || self.reason == explainer::REPLACED
     }
+
+    /// Whether it is the name of a method that may override the symbol.
+    pub(super) fn may_be_override(&self) -> bool {
+        self.reason == COMPUTED_BASE
+    }
 }
 
 /// A definition of the same member in another class.

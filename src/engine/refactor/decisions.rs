@@ -95,10 +95,14 @@ pub(super) fn decide(
     }
     let mut all = include.iter().chain(&exclude);
     if let Some(wrong) = all.find(|place| unknown(place) && !certain.contains(*place)) {
-        let listed: Vec<&str> = known.iter().copied().take(MAX_NAMED).collect();
-        let hint = match listed.as_slice() {
-            [] => "every occurrence is explained; there is nothing to decide".to_owned(),
-            some => format!("the unresolved places are: {}", some.join(", ")),
+        let listed: Vec<&str> = places.iter().map(|place| place.at.as_str()).take(MAX_NAMED).collect();
+        let hint = match (listed.as_slice(), places.len().saturating_sub(listed.len())) {
+            ([], _) => "every occurrence is explained; there is nothing to decide".to_owned(),
+            (some, 0) => format!("the unresolved places are: {}", some.join(", ")),
+            (some, more) => format!(
+                "the unresolved places are: {} and {more} more, which `lanser refs` lists",
+                some.join(", ")
+            ),
         };
         return Err(usage(format!("{wrong} is not an unresolved place of this rename"), hint));
     }

@@ -250,7 +250,7 @@ fn parse_request(written: BatchRequest, defaults: &dyn LineDefaults) -> Result<P
 fn with_paths_hint(cmd: Command, text: &str, error: ErrorBody) -> ErrorBody {
     match cmd {
         Command::Symbols | Command::Diagnostics => error.hint(format!(
-            "files are given as {}",
+            "files go to `paths`: {}",
             serde_json::json!({"cmd": cmd, "options": {"paths": [text]}})
         )),
         _ => error,
