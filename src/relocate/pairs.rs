@@ -364,9 +364,11 @@ impl<'s, 't> DefinitionPairs<'s, 't> {
                 }
                 let (a, b) = (self.old.compared(old), self.new.compared(new));
                 let continues = clear.contains(&(old, new));
-                // A definition inside a function belongs to that function, unless its text clearly continues elsewhere.
+                // A definition inside a function belongs to that function, unless its text clearly continues elsewhere, or only
+                // one in the file has its name, before and after.
                 let same_body = a.shape.is_same_body(b.shape) && a.shape.tokens.len() >= 20;
-                if self.is_local(old, new) && !same_body && !continues {
+                let leaves = same_body || continues || same_name && self.is_only_one(old, new);
+                if !leaves && self.is_local(old, new) {
                     continue;
                 }
                 let mut found = features(a, b, self.options.module, self.proximity(old, new));
@@ -414,6 +416,20 @@ impl<'s, 't> DefinitionPairs<'s, 't> {
             let margin = if score - next < MARGIN { MARGIN } else { score - next };
             self.link(old, new, found, margin, false);
         }
+    }
+
+    /// Whether no other function or class of the two texts has the name of these two, and their text tells something or is the same.
+    fn is_only_one(&self, old: u32, new: u32) -> bool {
+        let is_same = self.old.shape(old).is_same_body(self.new.shape(new));
+        let is_only = |text: &AnalyzedText<'_>, index: u32| {
+            let structure = &text.structure;
+            let name = structure.name(&structure.defs[index as usize]);
+            let tells = is_same || text.shape(index).tokens.len() >= super::score::MIN_INFORMATIVE_TOKENS;
+            let named =
+                structure.defs.iter().filter(|def| is_compound(def.kind) && structure.name(def) == name);
+            tells && named.count() == 1
+        };
+        is_only(self.old, old) && is_only(self.new, new)
     }
 
     /// Whether one of the two is inside a function that does not correspond to the other's scope.

@@ -134,6 +134,54 @@ fn a_function_that_left_its_function_is_found() {
     assert_eq!(at(&old, &format!("{moved}def make(a):\n    return check\n")), "1 check Moved");
 }
 
+/// Similar local functions that were edited when they moved to another function, each the only one of its name.
+#[test]
+fn local_functions_of_their_own_names_follow_into_another_function() {
+    let local = |head: &str, wait: [&str; 3], name: &str| {
+        let [open, close, tail] = wait;
+        format!(
+            "{head}
+        for method in methods['{name}']:
+            method = cast('Callable', method)
+            if method in with_least:
+                found = {open}method(value=value, least=a.least){close}
+            else:
+                found = {open}method(value=value){close}
+            if found is not None and not isinstance(found, (int, float)):
+                raise ValueError(f'{{value}} is wrong')
+            if found:
+                return found
+{tail}
+"
+        )
+    };
+    let names = ["«check»", "clean", "close"];
+    let was = names.map(|name| {
+        let head = format!("    @in_background\n    def {name}(value: Value) -> Generator[Found, Any, Value]:");
+        let tail = "        if need:\n            return (yield start(value, a.least))\n        return (yield start(value))\n";
+        local(&head, ["yield later(", ")", tail], name.trim_matches(['«', '»']))
+    });
+    let is = names.map(|name| {
+        let name = name.trim_matches(['«', '»']);
+        let head = format!("    async def {name}(value: Value) -> Value:");
+        local(
+            &head,
+            ["await ensure(", ", _warn=name_of(method))", "        return await start(value)\n"],
+            name,
+        )
+    });
+    let old = format!("def run(a):\n    need = is_required(a)\n{}    return check\n", was.concat());
+    let new = format!(
+        "def run(a):\n    return wait_for(run_async(a))\n\nasync def run_async(a):\n{}    return await check(a)\n",
+        is.concat()
+    );
+    assert_eq!(at(&old, &new), "5 check Moved");
+    // Another one of the name makes it a guess.
+    let twice =
+        format!("{new}\ndef other(b):\n    def check(value):\n        return value\n    return check(b)\n");
+    assert_eq!(at(&old, &twice), "gone");
+}
+
 #[test]
 fn a_small_function_follows_the_function_around_it() {
     let test = "    def test_of_urls(self, app, context):\n        @app.route('/')\n        def «index»():\n            return '42'\n        found = app.url_for('index', external=True, scheme='https')\n        assert found == 'https://localhost/' and context.is_open\n";

@@ -93,10 +93,29 @@ fn questions() -> Vec<Question> {
         },
         question("impl", "implementation", Some("shapes.py:2:9")),
         question("typedef", "typeDefinition", Some("use.py:6:5")),
+        question("decl", "declaration", Some("use.py:5:11")),
+        question("prepare-rename", "prepareRename", Some("use.py:5:11")),
+        // The first page.
+        Question {
+            words: &["--limit", "1"],
+            options: json!({"limit": 1}),
+            ..question("refs", "references", Some("shapes.py:11:5"))
+        },
+        Question {
+            words: &["shapes.py"],
+            options: json!({"paths": ["shapes.py"]}),
+            ..question("symbols", "symbols", None)
+        },
         question("diag", "diagnostics", None),
         Question { new_name: Some("summed"), ..rename("shapes.py:11:5") },
         // Refused: another class overrides it.
         Question { new_name: Some("surface"), ..rename("shapes.py:2:9") },
+        Question {
+            new_name: Some("surface"),
+            words: &["--family", "--exclude", "unresolved"],
+            options: json!({"family": true, "exclude": ["unresolved"]}),
+            ..rename("shapes.py:2:9")
+        },
         Question { edit: Some(BREAKS), ..question("check", "check", None) },
         Question { edit: Some(BREAKS), ..question("apply", "apply", None) },
         Question { edit: Some(FITS), ..question("apply", "apply", None) },
@@ -134,12 +153,13 @@ fn by_batch(env: &TestEnv, questions: &[Question]) -> Vec<Value> {
 
 /// `None` if there is no such tool.
 fn by_mcp(client: &mut RpcClient, question: &Question) -> Option<Value> {
-    if matches!(question.verb, "impl" | "typedef") {
+    if matches!(question.verb, "impl" | "typedef" | "decl" | "prepare-rename") {
         return None;
     }
     let mut arguments = match question.command {
         "calls" => json!({question.options["direction"].as_str()?: true}),
         "typeHierarchy" => json!({question.options["types"].as_str()?: true}),
+        "symbols" if question.options["paths"].is_array() => json!({"target": question.options["paths"][0]}),
         _ => question.options.clone(),
     };
     let named = [("selector", question.selector), ("new_name", question.new_name), ("edit", question.edit)];
@@ -198,6 +218,10 @@ fn check_lsp(env: &TestEnv, client: &mut RpcClient, question: &Question, bundle:
         let number = |at: usize| parts[at].parse::<u32>().unwrap() - 1;
         json!({"textDocument": {"uri": uri(parts[0])}, "position": {"line": number(1), "character": number(2)}})
     });
+    // The protocol has neither pages nor families. An outline is a tree.
+    if ["limit", "family", "paths"].iter().any(|option| !question.options[option].is_null()) {
+        return;
+    }
     let mut params = at.unwrap_or_else(|| json!({}));
     let method = match question.command {
         "definition" => "textDocument/definition",
@@ -206,6 +230,8 @@ fn check_lsp(env: &TestEnv, client: &mut RpcClient, question: &Question, bundle:
         "symbols" => "workspace/symbol",
         "implementation" => "textDocument/implementation",
         "typeDefinition" => "textDocument/typeDefinition",
+        "declaration" => "textDocument/declaration",
+        "prepareRename" => "textDocument/prepareRename",
         "calls" if question.options["direction"] == "outgoing" => "callHierarchy/outgoingCalls",
         "calls" => "callHierarchy/incomingCalls",
         "typeHierarchy" if question.options["types"] == "supertypes" => "typeHierarchy/supertypes",
@@ -246,9 +272,14 @@ fn check_lsp(env: &TestEnv, client: &mut RpcClient, question: &Question, bundle:
     match question.command {
         "definition" => assert_eq!(ranges(&list(result)), ranges(&list(&facts["definitions"]))),
         "typeDefinition" => assert_eq!(ranges(&list(result)), ranges(&list(&facts["type_definitions"]))),
+        "declaration" => assert_eq!(ranges(&list(result)), ranges(&list(&facts["declarations"]))),
+        "prepareRename" => {
+            assert_eq!(result["placeholder"], facts["renamable"]["name"], "{answer}");
+            let found = json!({"uri": "use.py", "range": result["range"]});
+            assert_eq!(ranges([&found]), ranges([&facts["renamable"]["location"]]));
+        }
         "implementation" => {
-            let places: Vec<Value> =
-                list(&facts["implementations"]).iter().map(|found| found["location"].clone()).collect();
+            let places = list(&facts["implementations"]);
             assert_eq!(ranges(&list(result)), ranges(&places));
             assert!(!places.is_empty());
         }
@@ -337,12 +368,12 @@ fn check(env: &TestEnv) {
         let id = bundle["bundleId"].as_str().unwrap();
         assert_eq!(by_batch[number]["bundleId"], id, "{name}: {}\n{bundle}", by_batch[number]);
         assert_eq!(by_python[number], id, "{name}");
+        check_lsp(env, &mut lsp, question, &bundle);
         let Some(found) = by_mcp(&mut mcp, question) else { continue };
         assert_eq!(found["bundleId"], id, "{name}: {found}\n{bundle}");
         assert_eq!(found["facts"], bundle["facts"], "{name}");
         assert_eq!(without_hint(&found["error"]), without_hint(&bundle["error"]), "{name}");
         assert_eq!(found["status"], bundle["status"], "{name}");
-        check_lsp(env, &mut lsp, question, &bundle);
     }
 }
 
