@@ -59,7 +59,7 @@ impl Checkout {
             assert!(!self.has_run(), "{args:?} ran it: {output}");
         }
         let refs = self.env.lanser(["refs", "py://a#f"]);
-        assert!(refs.text().ends_with("2 references, complete\n"), "{refs}");
+        assert!(refs.text().contains("2 references, complete"), "{refs}");
     }
 }
 
@@ -106,7 +106,7 @@ fn an_active_environment_of_the_checkout_is_read() {
     checkout.env.set("PATH", path_with(&folder.join("bin")));
     checkout.assert_nothing_runs();
     let named = checkout.env.lanser(["refs", "py://a#f", "--python", "env/bin/python"]);
-    assert!(named.text().ends_with("2 references, complete\n") && !checkout.has_run(), "{named}");
+    assert!(named.text().contains("2 references, complete") && !checkout.has_run(), "{named}");
     std::fs::remove_file(folder.join("pyvenv.cfg")).unwrap();
     checkout.env.write("env/conda-meta/python-3.11.2-h1.json", "{}");
     checkout.env.set("CONDA_PREFIX", &folder);

@@ -158,6 +158,29 @@ fn a_reused_name_is_not_certified() {
 }
 
 /// A name without a revision that the files do not have any more is followed from the last commit that has it.
+/// A module became a package, with a module that has the name of a function in it.
+#[test]
+fn a_function_whose_name_is_a_submodule_now_is_followed_into_it() {
+    let env = TestEnv::ty(&Project::parse("\n//- /setup.py\n"));
+    git(&env, &["init", "-q"]);
+    commit(&env, &[("checks.py", Some(&format!("def price{BODY}\n\ndef read{OTHER}")))]);
+    let moved = [
+        ("checks.py", None),
+        ("checks/__init__.py", Some(String::new())),
+        ("checks/price.py", Some(format!("import os\n\n\ndef price{BODY}"))),
+        ("checks/read.py", Some(format!("def read{OTHER}"))),
+    ];
+    let moved: Vec<_> = moved.iter().map(|(name, text)| (*name, text.as_deref())).collect();
+    std::fs::create_dir(env.file("checks")).unwrap();
+    commit(&env, &moved);
+    let at = |selector: &str| locate(&env, selector).answer()["resolution"]["resolved"]["at"].clone();
+    assert_eq!(at("py://checks#price:def"), "checks/price.py@L4:C5");
+    // No commit has another meaning of it.
+    assert_eq!(at("py://checks.price#price:def"), "checks/price.py@L4:C5");
+    commit(&env, &[("checks/extra.py", Some("x = 1\n"))]);
+    assert_eq!(at("py://checks#extra"), "checks/extra.py@L1:C1");
+}
+
 /// The class moved, and a subclass of it has its name now, with a constructor of nearly the same parameters.
 #[test]
 fn methods_of_a_class_that_left_its_name_to_a_subclass_are_not_certified() {

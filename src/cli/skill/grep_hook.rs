@@ -278,7 +278,7 @@ fn arguments_of<'w>(mut words: impl Iterator<Item = &'w str>) -> Option<TextSear
     while let Some(word) = words.next() {
         match word.strip_prefix("--") {
             // The end of `find -exec`.
-            _ if matches!(word, ";" | "+" | "{}" | r"\;") => {}
+            _ if matches!(word, ";" | "+" | "{}") => {}
             _ if only_files || !word.starts_with('-') || word == "-" => match patterns.is_empty() {
                 true => patterns.push(word.to_owned()),
                 false => files.push(word.to_owned()),

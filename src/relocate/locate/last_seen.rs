@@ -9,6 +9,7 @@ use super::snippet::has_context;
 use super::{LocateOutcome, LocatedTarget, ResolveContext, ResolvedVia, past};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::python::not_found::{NotFound, NotFoundReason};
+use crate::python::outline::DefinitionKind;
 use crate::relocate::THRESHOLD;
 use crate::relocate::index::entries;
 use crate::selector::doc_version::Revision;
@@ -86,7 +87,7 @@ pub(super) fn by_last_commit(
     path: Option<&AbsPath>,
     now: LocateOutcome,
 ) -> LocateOutcome {
-    if !is_open(&now) {
+    if !is_open(&now) && !is_submodule(selector, &now) {
         return now;
     }
     let missing = missing(cx, selector, path, &now);
@@ -156,6 +157,15 @@ fn is_open(now: &LocateOutcome) -> bool {
                 | NotFoundReason::Unreadable(_)
         ),
         LocateOutcome::Skew(_) => false,
+    }
+}
+
+/// Whether a name in a module is that of a submodule now: a module that became a package may have had a definition of that name.
+fn is_submodule(selector: &PositionSpec, now: &LocateOutcome) -> bool {
+    let is_module = |located: &LocatedTarget| located.target.kind == Some(DefinitionKind::Module);
+    match now {
+        LocateOutcome::Found(located) => matches!(selector, PositionSpec::Symbol(_)) && is_module(located),
+        _ => false,
     }
 }
 
