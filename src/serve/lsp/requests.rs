@@ -177,9 +177,8 @@ impl RequestHandler<'_> {
                     let mut bundle = self.server.copy.run(request.clone(), unsaved, canceled.as_mut()).await;
                     let hint = bundle.error.as_mut().and_then(|error| error.hint.as_mut());
                     if let Some(hint) = hint.filter(|hint| hint.contains("lanser ")) {
-                        hint.push_str(
-                            "; save the changed documents first: a command reads what is on the disk",
-                        );
+                        *hint = "save the changed documents and ask again for the command that goes on: it reads what is on the disk"
+                            .to_owned();
                     }
                     bundle
                 }
