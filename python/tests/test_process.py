@@ -193,7 +193,7 @@ class FindTest(unittest.TestCase):
         done = self.run_module(site)
         if done.returncode == 0:
             self.skipTest("lanser is installed in the environment of the tests")
-        self.assertIn("LanserNotFound: there is no lanser in any of these folders:\n - ", done.stderr)
+        self.assertIn("LanserNotFound: there is no lanser in any of these folders; give its path as `program`:\n - ", done.stderr)
 
     def run_module(self, path: pathlib.Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
         env = {"PYTHONPATH": str(path), "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
