@@ -179,6 +179,10 @@ fn a_function_whose_name_is_a_submodule_now_is_followed_into_it() {
     assert_eq!(at("py://checks.price#price:def"), "checks/price.py@L4:C5");
     commit(&env, &[("checks/extra.py", Some("x = 1\n"))]);
     assert_eq!(at("py://checks#extra"), "checks/extra.py@L1:C1");
+    // Neither is it what a commit removed that nothing continues.
+    commit(&env, &[("checks/__init__.py", Some("def later(a, b):\n    return a.first + b.second\n"))]);
+    commit(&env, &[("checks/__init__.py", Some("")), ("checks/later.py", Some("z = 3\n"))]);
+    assert_eq!(at("py://checks#later"), "checks/later.py@L1:C1");
 }
 
 /// The class moved, and a subclass of it has its name now, with a constructor of nearly the same parameters.

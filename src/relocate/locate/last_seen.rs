@@ -112,6 +112,8 @@ pub(super) fn by_last_commit(
         located
     };
     match past::locate(cx, &selector, path, &version) {
+        // The definition is gone, and its name is that of the submodule.
+        LocateOutcome::NotFound(_) | LocateOutcome::Ambiguous(_) if is_submodule(&selector, &now) => now,
         // Below the threshold for two states, which is not that for a product of steps.
         LocateOutcome::Found(located)
             if !located.evidence.followed_history && located.evidence.score < THRESHOLD =>
