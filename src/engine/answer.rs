@@ -425,9 +425,9 @@ impl Engine {
         *served_from = ServedFrom::Server;
         let mut starting = starting;
         if let Some(starting) = &mut starting {
-            // The ids of definitions in the answer come from the index, which can be read while the server works.
+            // What the ids of definitions in the answer are found with can be read while the server starts.
             let state = state.clone();
-            drop(in_background(move || state.definitions().build()));
+            drop(in_background(move || state.definitions().prepare()));
             starting.wait().await?;
         }
         let AttemptConditions { isolation, deadline } = conditions;

@@ -22,7 +22,7 @@ use crate::model::environment::{Environment, Lanser, Python, WorkspaceState};
 use crate::model::trace::RecordedWorkspace;
 use crate::path::{AbsPath, DocUri, WorkspacePath};
 use crate::python::modules::ImportRoots;
-use crate::relocate::index::Index;
+use crate::relocate::lazy_index::LazyIndex;
 use crate::text::ColumnUnit;
 use crate::toolchain::{FoundServer, Unavailable};
 use crate::workspace::code_folders::{SkippedFolders, is_skipped};
@@ -87,7 +87,7 @@ pub(super) struct Inputs {
     /// Warnings about inputs that may lead to answers that the caller does not expect.
     pub(super) warnings: Vec<String>,
     /// The workspace's definitions, once they are needed.
-    pub(super) index: OnceLock<Index>,
+    pub(super) index: LazyIndex,
     /// The files that may have classes with computed bases, once they are needed.
     pub(super) computed_bases: OnceLock<Vec<WorkspacePath>>,
     /// The words of what is installed, once a request without a cache needs them.
@@ -173,7 +173,7 @@ impl Inputs {
         let roots = import_roots(&files, &settings.root, &config, &tools);
         let environment = environment(settings, &snapshot, &outside, &config, python, packages, &paths);
         let included = IncludeFilter::new(&config);
-        let (index, trace_form, root) = (OnceLock::new(), OnceLock::new(), settings.root.clone());
+        let (index, trace_form, root) = (LazyIndex::default(), OnceLock::new(), settings.root.clone());
         Ok(Some(Arc::new(Self {
             snapshot,
             outside,
@@ -243,7 +243,7 @@ impl Inputs {
             paths,
             environment,
             warnings: Vec::new(),
-            index: OnceLock::new(),
+            index: LazyIndex::default(),
             computed_bases: OnceLock::new(),
             uncached_words: OnceLock::new(),
             trace_form: OnceLock::new(),

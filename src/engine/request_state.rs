@@ -343,13 +343,9 @@ impl RequestState {
             let path = self.inputs.snapshot.absolute(path_option);
             let kind = self.files.kind(&path);
             if kind == FileKind::Missing {
-                let folder = path.parent();
-                let mut in_folder = self.files.list(&folder);
-                in_folder.retain(|name| {
-                    crate::path::is_python(name) || self.files.kind(&folder.join(name)) == FileKind::Folder
-                });
-                let near = near_files(path.file_name(), in_folder);
-                let near = near.iter().map(|name| self.inputs.paths.uri(&folder.join(name)).to_string());
+                let near = near_files(&path, &self.files, true);
+                let near =
+                    near.iter().map(|name| self.inputs.paths.uri(&path.parent().join(name)).to_string());
                 let message = format!("no such file or folder: {:?}", path_option.as_str());
                 let error = ErrorBody::new(ErrorSymbol::NotFound, message)
                     .hint("paths are relative to the workspace")
@@ -508,13 +504,10 @@ fn unreadable(
         }
     };
     let body = ErrorBody::new(read_error_symbol(error), paths.text(&error.to_string())).hint(hint);
-    let folder = path.parent();
-    let mut in_folder = files.list(&folder);
-    in_folder.retain(|name| crate::path::is_python(name));
-    let near = near_files(path.file_name(), in_folder);
+    let near = near_files(path, files, false);
     let near = near.iter().map(|name| {
         let mut selector = selector.clone();
-        selector.map_uri(|_| paths.uri(&folder.join(name)));
+        selector.map_uri(|_| paths.uri(&path.parent().join(name)));
         selector.to_string()
     });
     body.suggestions(near.collect())

@@ -3,10 +3,10 @@
 use super::lookup::Lookup;
 use super::modules::Module;
 use super::outline::DefinitionKind;
-use crate::path::AbsPath;
+use crate::path::{AbsPath, is_python};
 use crate::selector::{Identifier, PositionSpec, QualName, Role, SymbolSpec};
 use crate::text::words::words;
-use crate::workspace::files::{FileKind, ReadError};
+use crate::workspace::files::{FileKind, Files, ReadError};
 
 /// The most suggestions.
 pub(crate) const MAX_SUGGESTIONS: usize = 5;
@@ -297,8 +297,12 @@ fn in_siblings(lookup: &Lookup<'_>, file: &AbsPath, name: &str, scored: &mut Vec
     }
 }
 
-/// The files of a folder that a name which is not in it may mean, the likeliest first, at most five.
-pub(crate) fn near_files(name: &str, in_folder: Vec<String>) -> Vec<String> {
+/// The Python files beside a path that does not exist, and with `and_folders` the folders, that it may mean: their names, the
+/// likeliest first, at most five.
+pub(crate) fn near_files(missing: &AbsPath, files: &dyn Files, and_folders: bool) -> Vec<String> {
+    let (name, folder) = (missing.file_name(), missing.parent());
+    let is_folder = |name: &String| and_folders && files.kind(&folder.join(name)) == FileKind::Folder;
+    let in_folder = files.list(&folder).into_iter().filter(|name| is_python(name) || is_folder(name));
     // A path without the encoding of its name.
     let encoded = crate::path::encode_portable(name);
     let stem = |name: &str| name.split('.').next().unwrap_or_default().to_lowercase();
@@ -311,7 +315,7 @@ pub(crate) fn near_files(name: &str, in_folder: Vec<String>) -> Vec<String> {
         let alike = || dissimilarity(&wanted, &other_stem).or_else(|| is_part.then_some(usize::MAX));
         if *other == encoded { Some(0) } else { alike() }
     };
-    best(Vec::new(), in_folder.into_iter().filter_map(|other| Some((score(&other)?, other))).collect())
+    best(Vec::new(), in_folder.filter_map(|other| Some((score(&other)?, other))).collect())
 }
 
 fn best(first: Vec<String>, mut scored: Vec<(usize, String)>) -> Vec<String> {

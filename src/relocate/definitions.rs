@@ -3,10 +3,9 @@
 //! Each method is one query, which the operation's tape records with its result. The index itself is not accessible
 //! elsewhere.
 
-use std::sync::OnceLock;
-
 use super::MissingDefinition;
 use super::index::{Index, IndexEntry};
+use super::lazy_index::LazyIndex;
 use crate::path::WorkspacePath;
 use crate::python::not_found::dissimilarity;
 use crate::selector::SymbolId;
@@ -19,8 +18,8 @@ pub type IndexedDefinition = (WorkspacePath, IndexEntry);
 /// The definitions of a workspace. The index is built at the first query.
 #[derive(Debug, Clone, Copy)]
 pub struct Definitions<'d> {
-    /// The index, once it is built.
-    pub index: &'d OnceLock<Index>,
+    /// The index, as far as it was needed.
+    pub index: &'d LazyIndex,
     /// The workspace's files.
     pub snapshot: &'d Snapshot,
     /// The number of threads that read files.
@@ -31,33 +30,38 @@ pub struct Definitions<'d> {
 
 impl Definitions<'_> {
     fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::of(self.snapshot, self.threads))
+        self.index.whole(self.snapshot, self.threads)
     }
 
-    /// Builds the index before the first query.
-    pub fn build(&self) {
-        self.index();
+    /// Reads what the first id of a definition needs, before it is asked for.
+    pub fn prepare(&self) {
+        self.snapshot.find_word("", self.threads);
+    }
+
+    /// What single files are read from.
+    const fn source(&self) -> (&Snapshot, usize) {
+        (self.snapshot, self.threads)
     }
 
     /// The entry of the definition whose name begins at an offset of a file; for a repeated assignment to a variable, the
     /// entry of the first.
     #[must_use]
     pub fn entry(&self, path: &WorkspacePath, offset: usize, chain: &str) -> Option<IndexEntry> {
-        let find = || self.index().entry(path, offset, chain).cloned();
+        let find = || self.index.entry(path, self.source(), offset, chain);
         self.tape.query(IoKind::Index, &("entry", path, offset, chain), find, || None)
     }
 
     /// The id of a definition, unique in the workspace.
     #[must_use]
     pub fn id(&self, path: &WorkspacePath, entry: &IndexEntry) -> SymbolId {
-        let find = || self.index().id(path, entry);
+        let find = || self.index.id(path, entry, self.source());
         self.tape.query(IoKind::Index, &("id", path, entry.offset), find, || entry.id(None))
     }
 
     /// The definitions of a file with this chain of names.
     #[must_use]
     pub fn in_file(&self, path: &WorkspacePath, chain: &str) -> Vec<IndexEntry> {
-        let find = || self.index().file(path).iter().filter(|entry| entry.chain == chain).cloned().collect();
+        let find = || self.index.in_file(path, self.source(), |entry| entry.chain == chain);
         self.tape.query(IoKind::Index, &("names", path, chain), find, Vec::new)
     }
 

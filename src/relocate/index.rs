@@ -168,40 +168,22 @@ impl Index {
         at.map_or(&[], |at| self.files[at].1.as_slice())
     }
 
-    /// The entry of the definition whose name begins at an offset of a file; for a repeated assignment to a variable, the
-    /// entry of the first.
-    #[must_use]
-    pub fn entry(&self, path: &WorkspacePath, offset: usize, chain: &str) -> Option<&IndexEntry> {
-        let entries = self.file(path);
-        let exact = entries.iter().find(|entry| entry.offset as usize == offset);
-        exact.or_else(|| entries.iter().find(|entry| entry.chain == chain && !is_compound(entry.kind)))
-    }
-
     /// The id of a definition, unique in the workspace.
     #[must_use]
     pub fn id(&self, path: &WorkspacePath, entry: &IndexEntry) -> SymbolId {
-        let (mut count, mut which) = (0, None);
-        let mut compare = |other_path: &WorkspacePath, other: &IndexEntry| {
-            if other.structure() == entry.structure() {
-                count += 1;
-                if other_path == path && other.offset == entry.offset {
-                    which = Some(count);
-                }
-            }
-        };
         // A few queries scan all entries; only many are worth sorting them.
         if self.id_queries.fetch_add(1, Ordering::Relaxed) < MAX_LINEAR_ID_QUERIES {
-            self.iter().for_each(|(path, other)| compare(path, other));
-        } else {
-            let chain = hash_of(entry.chain.as_bytes());
-            let by_chain = self.by_chain.get_or_init(|| self.sorted_by_chain());
-            let first = by_chain.partition_point(|(other, ..)| *other < chain);
-            for &(_, file, at) in by_chain[first..].iter().take_while(|(other, ..)| *other == chain) {
-                let (path, entries) = &self.files[file as usize];
-                compare(path, &entries[at as usize]);
-            }
+            return id_among(path, entry, self.iter());
         }
-        entry.id(which.map(|which| (which, count)).filter(|(_, count)| *count > 1))
+        let chain = hash_of(entry.chain.as_bytes());
+        let by_chain = self.by_chain.get_or_init(|| self.sorted_by_chain());
+        let first = by_chain.partition_point(|(other, ..)| *other < chain);
+        let others =
+            by_chain[first..].iter().take_while(|(other, ..)| *other == chain).map(|&(_, file, at)| {
+                let (path, entries) = &self.files[file as usize];
+                (path, &entries[at as usize])
+            });
+        id_among(path, entry, others)
     }
 
     fn sorted_by_chain(&self) -> Vec<(u64, u32, u32)> {
@@ -230,6 +212,32 @@ impl Index {
         scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
         scored.into_iter().take(MAX_LIKELY_FILES).map(|(_, path)| path).collect()
     }
+}
+
+/// The entry of the definition whose name begins at an offset of a file; for a repeated assignment to a variable, the entry of
+/// the first.
+#[must_use]
+pub fn entry_at<'e>(entries: &'e [IndexEntry], offset: usize, chain: &str) -> Option<&'e IndexEntry> {
+    let exact = entries.iter().find(|entry| entry.offset as usize == offset);
+    exact.or_else(|| entries.iter().find(|entry| entry.chain == chain && !is_compound(entry.kind)))
+}
+
+/// The id of a definition, unique among `all`, which have all definitions of its name in the order of the files.
+pub(super) fn id_among<'e>(
+    path: &WorkspacePath,
+    entry: &IndexEntry,
+    all: impl Iterator<Item = (&'e WorkspacePath, &'e IndexEntry)>,
+) -> SymbolId {
+    let (mut count, mut which) = (0, None);
+    for (other_path, other) in all {
+        if other.structure() == entry.structure() {
+            count += 1;
+            if other_path == path && other.offset == entry.offset {
+                which = Some(count);
+            }
+        }
+    }
+    entry.id(which.map(|which| (which, count)).filter(|(_, count)| *count > 1))
 }
 
 /// How likely an entry is the wanted definition; 0 when it is not.

@@ -19,6 +19,7 @@ mod continuation;
 mod cross_file;
 pub mod definitions;
 pub mod index;
+pub mod lazy_index;
 mod lex;
 pub mod locate;
 mod pairs;

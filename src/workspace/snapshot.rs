@@ -381,10 +381,12 @@ impl Snapshot {
     /// The readable files that contain `word` as a whole word, anywhere; from the tape when it replays.
     #[must_use]
     pub fn files_with_word(&self, word: &str, threads: usize, tape: &Tape) -> Vec<WorkspacePath> {
-        tape.query(IoKind::Index, &("word", word), || self.find_word(word, threads), Vec::new)
+        let find = || self.find_word(word, threads).into_iter().cloned().collect();
+        tape.query(IoKind::Index, &("word", word), find, Vec::new)
     }
 
-    fn find_word(&self, word: &str, threads: usize) -> Vec<WorkspacePath> {
+    /// The readable files that contain `word` as a whole word, for a query that is on the tape as a whole.
+    pub(crate) fn find_word(&self, word: &str, threads: usize) -> Vec<&WorkspacePath> {
         let by_digest = OnceLock::new();
         let paths_by_digest = || {
             let readable = self.files.iter().filter_map(|(path, digest)| Some(((*digest)?, path)));
@@ -396,7 +398,7 @@ impl Snapshot {
             self.text_of(path, *digest)
         });
         let has = |digest: &Option<Digest>| digest.is_some_and(|digest| with_word.contains(&digest));
-        self.files.iter().filter(|(_, digest)| has(digest)).map(|(path, _)| path.clone()).collect()
+        self.files.iter().filter(|(_, digest)| has(digest)).map(|(path, _)| path).collect()
     }
 
     /// The text of a file that had this digest when it was scanned; `None` if it cannot be read, or has changed since.

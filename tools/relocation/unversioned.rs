@@ -1,11 +1,10 @@
 //! Selectors without a version: only their own text is known.
 
-use std::sync::OnceLock;
-
 use lanser::internal::path::{AbsPath, WorkspacePath};
 use lanser::internal::python::modules::ImportRoots;
 use lanser::internal::python::outline::Outline;
-use lanser::internal::relocate::index::Index;
+use lanser::internal::relocate::index::{Index, entry_at};
+use lanser::internal::relocate::lazy_index::LazyIndex;
 use lanser::internal::relocate::locate::{self, ResolveContext, locate};
 use lanser::internal::relocate::score::THRESHOLD;
 use lanser::internal::relocate::selector_forms;
@@ -49,7 +48,7 @@ impl Place {
         let roots_of = |files: &dyn Files| ImportRoots::new(files, &self.root, &config, None, None);
         let roots = roots_of(&files);
         let snapshot = Snapshot::take(&self.root, None, ChangeDetection::Content, 2);
-        let index = OnceLock::new();
+        let index = LazyIndex::default();
         let world = ResolveContext {
             files: &files,
             roots: &roots,
@@ -160,7 +159,7 @@ fn selectors(old: &Tree, before: &Index, case: &Case, has_src: bool) -> Vec<(&'s
             found.push(("py", PositionSpec::Symbol(symbol)));
         }
         let chain = outline.names(at).join(".");
-        if let Some(entry) = before.entry(&path, case.span.start, &chain) {
+        if let Some(entry) = entry_at(before.file(&path), case.span.start, &chain) {
             found.push((
                 "sym",
                 PositionSpec::Symid(SymidSpec { id: before.id(&path, entry), doc_version: None }),

@@ -10,11 +10,11 @@ use crate::engine::validate_request;
 use crate::model::analyzer::AnalyzerKind;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request, Severity};
-use crate::path::{AbsPath, WorkspacePath, decode_percent, is_python};
+use crate::path::{AbsPath, WorkspacePath, decode_percent};
 use crate::python::not_found::near_files;
 use crate::selector::parse;
 use crate::text::ColumnUnit;
-use crate::workspace::files::canonical;
+use crate::workspace::files::{DiskFiles, canonical};
 
 /// Arguments of `diag`.
 #[derive(Debug, Clone, Args)]
@@ -163,14 +163,8 @@ pub(crate) fn workspace_paths(
 
 /// Python files and folders with a name like that of a path that does not exist, as the path is written.
 fn near_paths(target: &str, places: &[AbsPath]) -> Vec<String> {
-    let is_candidate = |entry: &std::fs::DirEntry| {
-        entry.file_name().to_str().is_some_and(is_python) || entry.path().is_dir()
-    };
-    let in_folder = |place: &AbsPath| -> Vec<String> {
-        let entries = std::fs::read_dir(place.parent().as_path()).into_iter().flatten().flatten();
-        let names = entries.filter(is_candidate).map(|entry| entry.file_name().into_string());
-        near_files(place.file_name(), names.filter_map(Result::ok).collect())
-    };
+    let files = DiskFiles::new();
+    let in_folder = |place: &AbsPath| near_files(place, &files, true);
     let near = places.iter().map(in_folder).find(|near| !near.is_empty()).unwrap_or_default();
     let written = |name: &String| Path::new(target).with_file_name(name).to_string_lossy().into_owned();
     near.iter().map(written).collect()

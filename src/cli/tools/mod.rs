@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::{CommandFactory as _, Parser as _};
 use rmcp::model::JsonObject;
-use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::RwLock;
 
 use super::commands::{RequestVerb, Verb};
 use super::context::{CliContext, error_bundle};
@@ -135,23 +135,18 @@ impl CommandTools {
 
     async fn answer(&self, call: &ToolCall, canceled: Answering<'_, ()>) -> Bundle {
         let ToolCall { context, settings, request } = call;
-        let mut canceled = canceled;
-        // A write that waits makes later reads wait, so it must not wait on after it was canceled.
-        let turn = async {
-            match request.writes() {
-                true => Turn::Alone(self.writing.write().await),
-                false => Turn::Shared(self.writing.read().await),
-            }
-        };
-        let turn = tokio::select! {
+        let (mut canceled, writes) = (canceled, request.writes());
+        // Writes run alone. A write that waits makes later reads wait, so it must not wait on after it was canceled.
+        let _turn = tokio::select! {
             biased;
             () = canceled.as_mut() => return self.engine.refused(request.clone(), cancelled()),
-            turn = turn => turn,
+            alone = self.writing.write(), if writes => (Some(alone), None),
+            shared = self.writing.read(), if !writes => (None, Some(shared)),
         };
-        if let Turn::Alone(_alone) = turn {
-            return self.for_call(context, settings).run(request.clone(), canceled).await;
-        }
-        let from_session = context.bundle_from_session(settings, request, canceled.as_mut()).await;
+        let from_session = match writes {
+            true => None,
+            false => context.bundle_from_session(settings, request, canceled.as_mut()).await,
+        };
         match from_session {
             Some(bundle) => bundle,
             None => self.for_call(context, settings).run(request.clone(), canceled).await,
@@ -177,12 +172,6 @@ fn check_reach(request: &Request, root: &AbsPath) -> Result<(), ErrorBody> {
         }
         _ => Ok(()),
     }
-}
-
-/// A call's turn: writes run alone.
-enum Turn<'a> {
-    Alone(RwLockWriteGuard<'a, ()>),
-    Shared(#[expect(dead_code, reason = "it is held")] RwLockReadGuard<'a, ()>),
 }
 
 /// A call that was read.

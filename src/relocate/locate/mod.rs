@@ -11,10 +11,10 @@ mod past;
 mod plain_name;
 mod snippet;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::definitions::Definitions;
-use super::index::Index;
+use super::lazy_index::LazyIndex;
 use super::score::{MARGIN, THRESHOLD};
 use super::trail::TrailStep;
 use super::{MatchFeatures, TargetChange};
@@ -53,8 +53,8 @@ pub struct ResolveContext<'w> {
     pub roots_of: &'w (dyn Fn(&dyn Files) -> ImportRoots + Sync),
     /// The workspace's files.
     pub snapshot: &'w Snapshot,
-    /// The index of the workspace's definitions, built when it is needed.
-    pub index: &'w OnceLock<Index>,
+    /// The workspace's definitions, as far as they were needed.
+    pub index: &'w LazyIndex,
     /// The contents of earlier bundles.
     pub contents: Option<&'w ContentStore>,
     /// The transactions of the workspace.

@@ -384,7 +384,7 @@ impl LspServer {
         // While a user types, only the last text is checked.
         tokio::time::sleep(PUBLISH_DELAY).await;
         if let Some(first) = &first {
-            self.publish_one(first, &open, pin!(std::future::pending())).await;
+            self.publish_one(first, &open, pin!(self.newer_text(first, &open, changes.clone()))).await;
         }
         let root = &self.workspace.engine.settings.root;
         for (path, _) in open.iter() {
@@ -399,6 +399,11 @@ impl LspServer {
                 self.publish_one(path, &open, pin!(newer)).await;
             }
         }
+    }
+
+    /// Waits until a document has another text.
+    async fn newer_text(&self, path: &AbsPath, open: &OpenDocuments, mut changes: watch::Receiver<u64>) {
+        while self.documents().of(path).eq(open.of(path)) && changes.changed().await.is_ok() {}
     }
 
     /// Sends the diagnostics of a document, if it still has the same text then.
