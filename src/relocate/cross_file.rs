@@ -70,6 +70,11 @@ impl CrossFileSearch<'_, '_> {
                     place.change = TargetChange::Moved;
                 }
                 place.reason = format!("most of the file moved to {}; {}", file.path, place.reason);
+                let is_copy = |other: &&OtherFile| other.document.digest == file.document.digest;
+                if files.iter().filter(is_copy).count() > 1 {
+                    // It may have moved to any of them.
+                    place.margin = 0.0;
+                }
                 // A file with most of the old file's lines is that file, whatever it contained before.
                 let is_same_file = lines_in_common(&self.old.structure, &new.structure) >= 0.5;
                 return decide(if is_same_file { place } else { limit_unproven_score(place, &file.before) });
@@ -260,6 +265,7 @@ impl CrossFileSearch<'_, '_> {
             score,
             margin: 1.0,
             certified: false,
+            close: false,
             reason,
         })
     }

@@ -84,6 +84,9 @@ pub struct RelocationMatch {
     pub margin: f64,
     /// Whether the target's own text is unchanged and no other location is possible.
     pub certified: bool,
+    /// Whether the definition around it kept nearly all of its text, so that none with the same name can have taken its place
+    /// between the two states.
+    pub close: bool,
     /// The evidence, in one line.
     pub reason: String,
 }
@@ -178,6 +181,7 @@ pub fn relocate(
             score: 1.0,
             margin: 1.0,
             certified: true,
+            close: true,
             reason: "the file is unchanged".to_owned(),
         }));
     }
@@ -266,6 +270,7 @@ fn match_of_span(
         score,
         margin,
         certified,
+        close: mapped_span.owner.is_none_or(|owner| pairs.is_close(owner)),
         reason: what,
     }
 }

@@ -24,6 +24,15 @@ const MAX_GROUP_PAIRS: usize = 10_000;
 /// A definition that kept fewer of its tokens may be another one with the same name, so nothing in it is certified.
 const MIN_CERTIFIED_JACCARD: f64 = 0.3;
 
+/// A definition that kept at least so many of its tokens is no other one with the same name.
+const MIN_CLOSE_JACCARD: f64 = 0.9;
+/// The same for what is around a definition that is too short to tell.
+const MIN_CLOSE_SCOPE_JACCARD: f64 = 0.6;
+
+/// A definition whose body continues under another name is as likely there when the one with its name shares so few of its
+/// contents.
+const MAX_REUSED_DICE: f64 = 0.15;
+
 /// The new definition that an old one was matched with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct DefinitionLink {
@@ -297,7 +306,8 @@ impl<'s, 't> DefinitionPairs<'s, 't> {
             let same_file = self.options.module >= 1.0;
             let mut found = features(a, b, self.options.module, if same_file { 1.0 } else { 0.5 });
             let alike = is_same_sort(a.def().kind, b.def().kind);
-            if self.is_name_reused(old, new) {
+            let continues = self.continues_elsewhere(old, new);
+            if continues && super::shape::dice(&a.shape.triples, &b.shape.triples) <= MAX_REUSED_DICE {
                 // The name and the body went to different definitions; the target can be either.
                 self.contested.insert(old);
                 self.candidates.entry(old).or_default().push((new, found));
@@ -307,17 +317,17 @@ impl<'s, 't> DefinitionPairs<'s, 't> {
             found.ast = if alike { 1.0 } else { 0.9 };
             // In another file the name alone is little evidence.
             if same_file || a.def().parent.is_some() || found.score() >= MIN_CANDIDATE_SCORE {
-                self.link(old, new, found, 1.0, sure && alike && same_file);
+                self.link(old, new, found, 1.0, sure && alike && same_file && !continues);
             }
         }
     }
 
-    /// Whether the old body continues under another name while a different definition has the old name. The name is no
+    /// Whether the old body continues under another name while a different definition has the old name. The name is little
     /// evidence then.
-    fn is_name_reused(&self, old: u32, new: u32) -> bool {
+    fn continues_elsewhere(&self, old: u32, new: u32) -> bool {
         let (a, b) = (self.old.shape(old), self.new.shape(new));
         let kind = self.old.structure.defs[old as usize].kind;
-        if !is_compound(kind) || a.tokens.len() < 30 || super::shape::dice(&a.triples, &b.triples) > 0.15 {
+        if !is_compound(kind) || a.tokens.len() < 30 || a.is_same_body(b) {
             return false;
         }
         let old_names: Vec<&str> =
@@ -467,11 +477,23 @@ impl<'s, 't> DefinitionPairs<'s, 't> {
 
     /// Whether a definition, or one around it, kept so little of its text that it may be another one with the same name.
     pub(super) fn is_rewritten(&self, old: u32) -> bool {
-        let is_other = |old: u32| {
-            self.links[old as usize].is_some_and(|link| link.features.token_jaccard < MIN_CERTIFIED_JACCARD)
+        !self.keeps(old, MIN_CERTIFIED_JACCARD, MIN_CERTIFIED_JACCARD)
+    }
+
+    /// Whether a definition kept nearly all of its text, so that none with the same name can have taken its place in between.
+    pub(super) fn is_close(&self, old: u32) -> bool {
+        self.keeps(old, MIN_CLOSE_JACCARD, MIN_CLOSE_SCOPE_JACCARD)
+    }
+
+    /// Whether a definition kept at least the share `own` of its tokens, and, if it is too short to tell, those around it
+    /// kept `around`.
+    fn keeps(&self, old: u32, own: f64, around: f64) -> bool {
+        let kept = |old: u32, share: f64| {
+            self.links[old as usize].is_none_or(|link| link.features.token_jaccard >= share)
         };
         let parent = |old: &u32| self.old.structure.defs[*old as usize].parent;
-        is_other(old) || (!self.tells(old) && std::iter::successors(parent(&old), parent).any(is_other))
+        kept(old, own)
+            && (self.tells(old) || std::iter::successors(parent(&old), parent).all(|old| kept(old, around)))
     }
 
     /// Whether the name or the neighbors of one of several similar candidates are much closer.

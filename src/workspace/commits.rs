@@ -9,6 +9,7 @@ use git2::{DiffOptions, Oid, Repository};
 
 use super::git::find_blob;
 use super::git::tree_size::TreeSizes;
+use super::scripts::{is_python_script, may_be_code};
 use super::states::{ChangedFile, ContentId, States};
 use crate::path::WorkspacePath;
 
@@ -114,11 +115,11 @@ impl States for CommitPath<'_> {
             return None;
         }
         let mut options = DiffOptions::new();
-        options.pathspec(format!("{}*.py", self.prefix)).pathspec(format!("{}*.pyi", self.prefix));
-        let diff = self.repository.diff_tree_to_tree(Some(&before), Some(&after), Some(&mut options)).ok()?;
-        if diff.deltas().len() > MAX_CHANGED_FILES {
-            return None;
+        if !self.prefix.is_empty() {
+            // A folder as it is written, not as a pattern.
+            options.disable_pathspec_match(true).pathspec(self.prefix.trim_end_matches('/'));
         }
+        let diff = self.repository.diff_tree_to_tree(Some(&before), Some(&after), Some(&mut options)).ok()?;
         let mut found = Vec::new();
         for delta in diff.deltas() {
             let side = |file: git2::DiffFile<'_>| {
@@ -128,8 +129,15 @@ impl States for CommitPath<'_> {
             let path =
                 delta.new_file().path().or_else(|| delta.old_file().path()).and_then(|path| path.to_str());
             let path = path.and_then(|path| path.strip_prefix(self.prefix)).and_then(WorkspacePath::new);
-            let Some(path) = path.filter(WorkspacePath::is_python) else { continue };
-            found.push(ChangedFile { path, before: side(delta.old_file()), after: side(delta.new_file()) });
+            let Some(path) = path.filter(may_be_code) else { continue };
+            let (before, after) = (side(delta.old_file()), side(delta.new_file()));
+            let is_script = |id| self.content(id).is_some_and(|content| is_python_script(&content));
+            if path.is_python() || [before, after].into_iter().flatten().any(is_script) {
+                found.push(ChangedFile { path, before, after });
+            }
+            if found.len() > MAX_CHANGED_FILES {
+                return None;
+            }
         }
         found.sort_by(|a, b| a.path.cmp(&b.path));
         Some(found)

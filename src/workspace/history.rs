@@ -354,9 +354,9 @@ impl GitRevision {
         self.blobs_of(wanted).into_iter().filter_map(read).collect()
     }
 
-    /// The Python files with their blobs, from one walk of the tree.
+    /// The files that may be code by their paths with their blobs, from one walk of the tree.
     fn find_blobs(&self) -> BTreeMap<WorkspacePath, git2::Oid> {
-        self.blobs_of(WorkspacePath::is_python)
+        self.blobs_of(may_be_code)
     }
 
     /// The files that `wanted` selects, with their blobs, from one walk of the tree.
@@ -393,7 +393,7 @@ impl GitRevision {
             .collect();
         let own = &removed.iter().find(|(other, _)| *other == path)?.1;
         let name = |path: &WorkspacePath| path.as_str().rsplit('/').next().map(str::to_owned);
-        let added = now.files().keys().filter(|other| other.is_python() && !before.contains_key(*other));
+        let added = now.files().keys().filter(|other| may_be_code(other) && !before.contains_key(*other));
         let mut candidates: Vec<(u64, bool, &WorkspacePath, Vec<u8>)> = added
             .take(MAX_NEW_FILES)
             .filter_map(|other| {

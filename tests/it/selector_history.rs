@@ -157,7 +157,123 @@ fn a_reused_name_is_not_certified() {
     }
 }
 
-/// A name without a revision that the files do not have any more is followed from the last commit that has it.
+/// A function that takes a name is similar to the one that had it, as functions of one name are.
+#[test]
+fn a_target_is_followed_past_another_definition_that_took_its_name() {
+    let load = |name: &str, read: &str, check: &str| {
+        format!(
+            "def {name}(path, encoding='utf-8'):\n    with open(path, encoding=encoding) as stream:\n        data = {read}(stream)\n    if {check}:\n        raise ValueError('expected a mapping')\n    return data\n\n\n"
+        )
+    };
+    let (json, yaml) = (("json.load", "not isinstance(data, dict)"), ("yaml.safe_load", "data is None"));
+    let class = |name: &str| {
+        format!(
+            "class {name}:\n    retries = 3\n\n    def run(self, event):\n        self.log(event)\n        return self.dispatch(event.kind, event.payload)\n\n    def close(self):\n        self.loop.stop()\n\n\n"
+        )
+    };
+    let subclass = "class Handler(Base):\n    retries = 5\n\n    def run(self, event):\n        self.log(event)\n        return super().run(event)\n\n    def close(self):\n        self.loop.stop()\n\n\n";
+    let rest = format!("def read{OTHER}");
+    let env = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
+    git(&env, &["init", "-q"]);
+    let text = |parts: &[&str]| Some(parts.concat());
+    let states = [
+        [
+            ("a.py", text(&[&load("load", json.0, json.1), &rest])),
+            ("b.py", text(&[&class("Handler"), &rest])),
+            ("c.py", text(&[&load("load", json.0, json.1), &rest])),
+            ("d.py", None),
+        ],
+        [
+            ("a.py", text(&[&load("load_json", json.0, json.1), &rest])),
+            ("b.py", text(&[&class("Base"), &rest])),
+            ("c.py", text(&[&rest])),
+            ("d.py", text(&["import json\n", &load("load", json.0, json.1)])),
+        ],
+        [
+            ("a.py", text(&[&load("load_json", json.0, json.1), &load("load", yaml.0, yaml.1), &rest])),
+            ("b.py", text(&[&class("Base"), subclass, &rest])),
+            ("c.py", text(&[&load("load", yaml.0, yaml.1), &rest])),
+            ("d.py", text(&["import json\n", &load("load", json.0, json.1)])),
+        ],
+    ];
+    let mut commits = states.map(|files| {
+        let files = files.iter().filter(|(_, text)| text.is_some());
+        commit(&env, &files.map(|(name, text)| (*name, text.as_deref())).collect::<Vec<_>>())
+    });
+    let old = std::mem::take(&mut commits[0]);
+    for (selector, at) in [
+        ("a.py@L1:C5", "a.py@L1:C5"),
+        ("py://a#load", "a.py@L1:C5"),
+        ("a.py@L3:C9", "a.py@L3:C9"),
+        ("b.py@L1:C7", "b.py@L1:C7"),
+        ("py://b#Handler.run", "b.py@L4:C9"),
+        ("py://b#Handler.close", "b.py@L8:C9"),
+        ("c.py@L1:C5", "d.py@L2:C5"),
+    ] {
+        let bundle = locate(&env, &format!("{selector}?v=git:{old}")).answer();
+        let resolved = &bundle["resolution"]["resolved"];
+        let found = (&resolved["at"], &resolved["certified"], &resolved["relocation"]["via"]);
+        assert_eq!(found, (&at.into(), &false.into(), &"history".into()), "{selector}: {resolved}");
+    }
+}
+
+#[test]
+fn a_similar_definition_that_was_added_later_is_not_certified() {
+    let env = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
+    git(&env, &["init", "-q"]);
+    let parse = |lines: &str| format!("def parse(text, strict=False):\n{lines}\n\ndef read{OTHER}");
+    let old = commit(
+        &env,
+        &[(
+            "a.py",
+            Some(&parse(
+                "    tokens = tokenize(text)\n    tree = build(tokens, strict=strict)\n    return tree\n",
+            )),
+        )],
+    );
+    commit(&env, &[("a.py", Some(&format!("def read{OTHER}")))]);
+    let new = "    lines = text.splitlines()\n    rows = convert(lines, strict=strict)\n    return rows\n";
+    commit(&env, &[("a.py", Some(&parse(new)))]);
+    for selector in ["a.py@L1:C5", "py://a#parse", "py://a#parse(text)"] {
+        locate(&env, &format!("{selector}?v=git:{old}")).error(4, "E/AMBIGUOUS");
+    }
+}
+
+/// In a folder whose name is a pattern for git; a script without a suffix.
+#[test]
+fn a_move_is_followed_in_any_folder_and_between_scripts() {
+    for (from, to) in [("a.py", "b.py"), ("tool", "other")] {
+        let env = TestEnv::with(&Project::parse("\n//- /my[proj]/setup.py\n"));
+        git(&env, &["init", "-q"]);
+        let script = |function: &str| Some(format!("#!/usr/bin/env python3\n{function}"));
+        let with = |function: &str| script(&format!("{function}\n\ndef read{OTHER}"));
+        let (from_path, to_path) = (format!("my[proj]/{from}"), format!("my[proj]/{to}"));
+        let change = |before: Option<String>, after: Option<String>| {
+            let files = [(from_path.as_str(), before.as_deref()), (to_path.as_str(), after.as_deref())];
+            commit(&env, &files[..if after.is_some() { 2 } else { 1 }])
+        };
+        let first = change(with(&format!("def price{BODY}")), None);
+        change(with(&format!("def cost{BODY}")), None);
+        change(with(&format!("def cost{REWRITTEN}")), None);
+        change(with(""), script(&format!("import os\n\n\ndef cost{REWRITTEN}")));
+        let selector = format!("{from}@L2:C5?v=git:{first}");
+        let output = env.lanser(["-C", "my[proj]", "locate", &selector, "--json"]);
+        assert_eq!(output.answer()["resolution"]["resolved"]["at"], format!("{to}@L5:C5"), "{output}");
+    }
+}
+
+#[test]
+fn a_file_that_became_two_is_in_neither_with_certainty() {
+    let env = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
+    git(&env, &["init", "-q"]);
+    let text = format!("def cost{BODY}");
+    let old = commit(&env, &[("a.py", Some(&text))]);
+    commit(&env, &[("a.py", None), ("b.py", Some(&text)), ("old/a.py", Some(&text))]);
+    let output = locate(&env, &format!("a.py@L1:C5?v=git:{old}"));
+    output.error(4, "E/AMBIGUOUS");
+    assert_eq!(output.bundle()["resolution"]["disambiguation"].as_array().map(Vec::len), Some(2), "{output}");
+}
+
 /// A module became a package, with a module that has the name of a function in it.
 #[test]
 fn a_function_whose_name_is_a_submodule_now_is_followed_into_it() {
@@ -250,6 +366,7 @@ fn methods_of_a_class_that_left_its_name_to_a_subclass_are_not_certified() {
     }
 }
 
+/// A name without a revision that the files do not have any more is followed from the last commit that has it.
 #[test]
 fn a_name_that_is_gone_is_followed_from_its_last_commit() {
     let (env, commits) = renamed_rewritten_and_moved();
@@ -408,6 +525,26 @@ fn a_selector_of_an_uncommitted_state_follows_transactions() {
 }
 
 #[test]
+fn a_selector_of_an_uncommitted_state_follows_transactions_and_the_commits_after_them() {
+    let env = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
+    git(&env, &["init", "-q"]);
+    let with = |function: &str| format!("{function}\n\ndef read{OTHER}");
+    commit(&env, &[("a.py", Some(&with(&format!("def price{BODY}"))))]);
+    let version = locate(&env, "py://a#price").answer()["resolution"]["resolved"]["docVersion"].clone();
+    let patch = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-def price(order, rate):\n+def cost(order, rate):\n";
+    let output = env.lanser_with_input(["apply", "-", "--apply"], patch);
+    assert_eq!(output.code, Some(0), "{output}");
+    let states = [format!("def cost{BODY}"), format!("def sum_up{BODY}"), format!("def sum_up{REWRITTEN}")];
+    for state in &states {
+        commit(&env, &[("a.py", Some(&with(state)))]);
+    }
+    let bundle = locate(&env, &format!("py://a#price?v={}", version.as_str().unwrap())).answer();
+    let resolved = &bundle["resolution"]["resolved"];
+    assert_eq!((&resolved["at"], &resolved["via"]), (&"a.py@L1:C5".into(), &"renamed".into()), "{resolved}");
+    assert!(resolved["relocation"]["commits"].as_array().unwrap().len() >= 2, "{resolved}");
+}
+
+#[test]
 fn a_second_definition_for_type_checkers_lowers_the_confidence() {
     let env = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
     env.write(
@@ -418,6 +555,19 @@ fn a_second_definition_for_type_checkers_lowers_the_confidence() {
     let resolved = &bundle["resolution"]["resolved"];
     assert_eq!((&resolved["at"], &resolved["certified"]), (&"a.py@L4:C9".into(), &false.into()));
     assert!(resolved["relocation"]["reason"].as_str().unwrap().contains("line 6"), "{resolved}");
+    env.write(
+        "b.py",
+        "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    class C:\n        def m(self, x) -> int: ...\nelse:\n    class C:\n        def m(self, x):\n            return x\n",
+    );
+    git(&env, &["init", "-q"]);
+    commit(&env, &[]);
+    for selector in
+        ["py://a#f?v=git:HEAD", "py://a#f(x)", "py://b#C.m", "py://b#C.m(x)", "py://b#C.m?v=git:HEAD"]
+    {
+        let resolved = &locate(&env, selector).answer()["resolution"]["resolved"];
+        let reason = resolved["relocation"]["reason"].as_str().unwrap_or_default();
+        assert!(resolved["certified"] == false && reason.contains("that runs"), "{selector}: {resolved}");
+    }
 }
 
 #[test]

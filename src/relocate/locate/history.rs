@@ -10,12 +10,12 @@ use crate::path::WorkspacePath;
 use crate::relocate::TargetChange;
 use crate::relocate::trail::{HistoryTrail, StepCache, TrailEnd, TrailState, follow};
 use crate::selector::{DocVersion, PositionSpec};
-use crate::tape::IoKind;
+use crate::tape::{IoKind, Tape};
 use crate::workspace::disk_cache::DiskCache;
 use crate::workspace::files::Document;
 use crate::workspace::history::RevisionFiles;
 
-/// Locates a target by the states since its revision. `direct` is what the two ends alone show.
+/// Locates a target by the states since its revision, unless `direct`, which is what the two ends alone show, is certain.
 pub(super) fn by_states_between(
     cx: &ResolveContext<'_>,
     old: &VersionedTarget,
@@ -24,18 +24,76 @@ pub(super) fn by_states_between(
     then: &str,
     direct: LocateOutcome,
 ) -> LocateOutcome {
+    if is_certain(&direct) {
+        return direct;
+    }
     let Some(path) = cx.relative(&old.document.path) else { return direct };
     let logged = matches!(selector.doc_version(), Some(DocVersion::Content(_)))
         .then(|| transactions_trail(cx, old, &path))
         .flatten();
-    let head = || RevisionFiles::at(cx.snapshot.root(), "HEAD", cx.tape).ok().map(Mutex::new);
-    let found = match logged {
-        Some(trail) => Some((trail, None)),
-        None => past.and_then(|past| Some((commits_trail(cx, old, &path, past)?, head()))),
+    if let Some(trail) = logged {
+        let last = match &trail.end {
+            TrailEnd::At { path, digest, .. } => {
+                RevisionFiles::containing(cx.snapshot.root(), path, digest, cx.tape).map(Mutex::new)
+            }
+            TrailEnd::Gone { .. } | TrailEnd::Unclear { .. } => None,
+        };
+        return by_trail(cx, old, (&trail, last.as_ref()), selector, then, direct, |state, direct| {
+            by_commits(cx, state, last.as_ref(), selector, then, direct)
+        });
+    }
+    by_commits(cx, old, past, selector, then, direct)
+}
+
+/// Whether two states alone show where a target is: no other definition can have taken its place in between.
+fn is_certain(direct: &LocateOutcome) -> bool {
+    matches!(direct, LocateOutcome::Found(located) if located.evidence.certified && located.evidence.close)
+}
+
+/// Locates a target by the commits since its revision, unless `direct` is certain.
+fn by_commits(
+    cx: &ResolveContext<'_>,
+    old: &VersionedTarget,
+    past: Option<&Mutex<RevisionFiles>>,
+    selector: &PositionSpec,
+    then: &str,
+    direct: LocateOutcome,
+) -> LocateOutcome {
+    if is_certain(&direct) {
+        return direct;
+    }
+    let trail = past.zip(cx.relative(&old.document.path));
+    let Some(trail) = trail.and_then(|(past, path)| commits_trail(cx, old, &path, past)) else {
+        return direct;
     };
-    let Some((trail, last)) = found else { return direct };
+    let head = RevisionFiles::at(cx.snapshot.root(), "HEAD", cx.tape).ok().map(Mutex::new);
+    by_trail(cx, old, (&trail, head.as_ref()), selector, then, direct, |_, direct| direct)
+}
+
+/// Locates a target by a trail, which ends in the state `last`. `onward` follows it from there to the current files, given what
+/// these two states alone show.
+fn by_trail(
+    cx: &ResolveContext<'_>,
+    old: &VersionedTarget,
+    (trail, last): (&HistoryTrail, Option<&Mutex<RevisionFiles>>),
+    selector: &PositionSpec,
+    then: &str,
+    direct: LocateOutcome,
+    onward: impl FnOnce(&VersionedTarget, LocateOutcome) -> LocateOutcome,
+) -> LocateOutcome {
+    let Some(path) = cx.relative(&old.document.path) else { return direct };
     match &trail.end {
-        TrailEnd::Unclear { .. } => direct,
+        TrailEnd::Unclear { by } => match direct {
+            // It may be another definition of the name.
+            LocateOutcome::Found(mut located) if located.evidence.certified => {
+                let evidence = &mut located.evidence;
+                evidence.certified = false;
+                evidence.score = evidence.score.min(0.95);
+                evidence.reason = format!("{}; {} left it unclear", evidence.reason, short(by));
+                LocateOutcome::Found(located)
+            }
+            direct => direct,
+        },
         // Nothing between the two ends changed it.
         TrailEnd::At { path: now, digest, .. } if *now == path && *digest == old.document.digest => direct,
         TrailEnd::Gone { by, reason } => match direct {
@@ -48,19 +106,31 @@ pub(super) fn by_states_between(
             _ => gone(format!("{reason} ({} removed it)", short(by))),
         },
         TrailEnd::At { path, span, digest } => {
-            let Ok(bytes) = content(cx, digest, last.as_ref(), Some(&cx.snapshot.absolute(path))) else {
+            let Ok(bytes) = content(cx, digest, last, Some(&cx.snapshot.absolute(path))) else {
                 return direct;
             };
             let document = Arc::new(Document::new(cx.snapshot.absolute(path), bytes));
-            let state = VersionedTarget { document, span: span.clone(), part: old.part, doubt: old.doubt };
-            match relocate_from(cx, &state, last.as_ref(), selector, then) {
+            let doubt = old.doubt.clone();
+            let state = VersionedTarget { document, span: span.clone(), part: old.part, doubt };
+            match onward(&state, relocate_from(cx, &state, last, selector, then)) {
+                LocateOutcome::Found(located) if is_same(&direct, &located, trail) => direct,
                 LocateOutcome::Found(located) => {
-                    LocateOutcome::Found(Box::new(combine(&trail, *located, &direct)))
+                    LocateOutcome::Found(Box::new(combine(trail, *located, &direct)))
                 }
                 _ => direct,
             }
         }
     }
+}
+
+/// Whether every state between confirms what the two ends alone show.
+fn is_same(direct: &LocateOutcome, located: &LocatedTarget, trail: &HistoryTrail) -> bool {
+    let LocateOutcome::Found(direct) = direct else { return false };
+    direct.evidence.certified
+        && located.evidence.certified
+        && trail.steps.is_empty()
+        && direct.target.document.path == located.target.document.path
+        && direct.target.span == located.target.span
 }
 
 /// Whether a target was found under another name.
@@ -91,12 +161,15 @@ fn combine(trail: &HistoryTrail, mut located: LocatedTarget, direct: &LocateOutc
     let changes = trail.steps.iter().map(|step| step.change);
     evidence.via = ResolvedVia::Since(changes.chain([last]).max_by_key(|it| weight(*it)).unwrap_or(last));
     let steps = trail.steps.iter().map(|step| format!("{} ({})", step.reason, short(&step.by)));
-    let steps: Vec<String> = steps.collect();
+    let mut steps: Vec<String> = steps.collect();
     if !steps.is_empty() {
+        if evidence.followed_history {
+            steps.push(std::mem::take(&mut evidence.reason));
+        }
         evidence.reason = steps.join("; ");
     }
     evidence.followed_history = true;
-    evidence.trail.clone_from(&trail.steps);
+    evidence.trail.splice(0..0, trail.steps.iter().cloned());
     located
 }
 
@@ -150,8 +223,12 @@ fn transactions_trail(
 ) -> Option<HistoryTrail> {
     let transactions = cx.transactions?;
     let walk = || {
+        let committed = |digest: &Digest| {
+            RevisionFiles::containing(cx.snapshot.root(), path, digest, &Tape::off())?.read(path)
+        };
         let stored = |digest: &Digest| {
-            cx.contents.and_then(|contents| contents.get(digest)).or_else(|| same_content(cx, digest))
+            let kept = cx.contents.and_then(|contents| contents.get(digest));
+            kept.or_else(|| same_content(cx, digest)).or_else(|| committed(digest))
         };
         let (states, at) = transactions.states_with(path, &old.document.digest, &stored)?;
         let start =

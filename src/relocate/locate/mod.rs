@@ -128,6 +128,8 @@ pub struct ResolutionEvidence {
     pub margin: f64,
     /// Whether the target follows without a guess.
     pub certified: bool,
+    /// Whether no other definition can have taken its place between the two states; see [`super::RelocationMatch::close`].
+    pub close: bool,
     /// The components of the score, if the target was scored.
     pub features: Option<MatchFeatures>,
     /// The evidence in one line.
@@ -147,6 +149,7 @@ impl ResolutionEvidence {
             score: 1.0,
             margin: 1.0,
             certified: true,
+            close: true,
             features: None,
             reason: reason.to_owned(),
             followed_history: false,
@@ -169,6 +172,7 @@ impl ResolutionEvidence {
             score,
             margin: 1.0,
             certified: false,
+            close: false,
             features: Some(features),
             reason: reason.into(),
             followed_history: false,
@@ -342,20 +346,30 @@ fn reassigned_reason(target: &ResolvedTarget) -> Option<String> {
     (is_variable && count > 1).then(|| format!("it is assigned in {count} places, and this is the first"))
 }
 
-/// Why a definition under `if TYPE_CHECKING` may not be the intended one: another branch, which runs, defines the name too.
+/// Why a definition under `if TYPE_CHECKING` may not be the intended one: another branch, which runs, defines its name, or that of
+/// a class or function around it, too.
 fn other_branch_reason(target: &ResolvedTarget) -> Option<String> {
-    if target.conditions.is_empty() {
-        return None;
-    }
     let document = &target.document;
     let outline = Outline::parse(&document.text);
-    let own = outline.definitions.iter().position(|it| it.name_span == target.name_span)?;
-    let names = outline.names(own);
-    let other = outline.definitions.iter().enumerate().find(|(index, definition)| {
-        *index != own && outline.is_unreachable(definition.branch) && outline.names(*index) == names
+    let unreachable: Vec<usize> = (0..outline.definitions.len())
+        .filter(|index| outline.is_unreachable(outline.definitions[*index].branch))
+        .collect();
+    if unreachable.is_empty() {
+        return None;
+    }
+    let named = outline.definitions.iter().position(|it| it.name_span == target.name_span);
+    // A parameter is in its function.
+    let own = named.or_else(|| outline.enclosing(target.name_span.start))?;
+    let around = std::iter::successors(Some(own), |index| outline.definitions[*index].parent);
+    let (of, other) = around.into_iter().find_map(|index| {
+        let names = outline.names(index);
+        let is_other = |other: &&usize| **other != index && outline.names(**other) == names;
+        Some((index, *unreachable.iter().find(is_other)?))
     })?;
-    let (line, _) = document.lines.display(&document.text, other.1.name_span.start, ColumnUnit::default());
-    Some(format!("type checkers see this definition, and line {line} defines the one that runs"))
+    let offset = outline.definitions[other].name_span.start;
+    let (line, _) = document.lines.display(&document.text, offset, ColumnUnit::default());
+    let one = if named == Some(of) { "one" } else { &outline.definitions[of].name };
+    Some(format!("type checkers see this definition, and line {line} defines the {one} that runs"))
 }
 
 /// One of several definitions that match a selector equally well.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::snippet::has_context;
 use super::{
     Ambiguous, LocateOutcome, LocatedTarget, Part, ResolutionEvidence, ResolveContext, ResolvedVia, history,
-    locate_current, part, plain_name,
+    locate_current, other_branch_reason, part, plain_name,
 };
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath, is_python};
@@ -102,7 +102,7 @@ pub(super) struct VersionedTarget {
     /// The requested part of the definition whose name is at `span`; `None` for the span itself.
     pub(super) part: Option<Part>,
     /// Why the target in the old state is uncertain.
-    pub(super) doubt: Option<&'static str>,
+    pub(super) doubt: Option<String>,
 }
 
 /// Why a selector has no target in the old state.
@@ -296,7 +296,7 @@ fn old_targets(
                 spec.hash.is_none() || spec.hash == hash
             };
             let old = |span: Span| {
-                let doubt = (!fits(&span)).then_some("the hash matches nowhere in that version");
+                let doubt = (!fits(&span)).then(|| "the hash matches nowhere in that version".to_owned());
                 VersionedTarget { doubt, ..whole(document.clone(), span) }
             };
             Ok(spans.into_iter().map(old).collect())
@@ -351,10 +351,10 @@ fn display_path(cx: &ResolveContext<'_>, path: &AbsPath) -> String {
 /// The names of symbols in the old state, with the requested part of each.
 fn with_roles(outcome: ResolveOutcome, role: Role) -> Result<Vec<VersionedTarget>, OldStateError> {
     let with_role = |target: symbol::ResolvedTarget| VersionedTarget {
+        doubt: other_branch_reason(&target).map(|reason| format!("in that version, {reason}")),
         document: target.document,
         span: target.name_span,
         part: Some(Part::Role(role)),
-        doubt: None,
     };
     match outcome {
         ResolveOutcome::Found(target) => Ok(vec![with_role(*target)]),
@@ -535,10 +535,7 @@ fn relocate_to_current(
     };
     let then = &old.document.text[then];
     let direct = relocate_from(cx, old, past, selector, then);
-    match &direct {
-        LocateOutcome::Found(located) if located.evidence.certified => direct,
-        _ => history::by_states_between(cx, old, past, selector, then, direct),
-    }
+    history::by_states_between(cx, old, past, selector, then, direct)
 }
 
 /// Relocates a target of one state to the current one, by these two states alone. `then` is the text of the requested part
@@ -583,7 +580,7 @@ pub(super) fn relocate_from(
             place.certified &= guessed.is_none();
             place.reason = format!("git reports that its file was renamed to {now}; {}", place.reason);
         }
-        if let Some(doubt) = old.doubt {
+        if let Some(doubt) = &old.doubt {
             place.certified = false;
             place.score = place.score.min(0.9);
             place.reason = format!("{}; {doubt}", place.reason);
@@ -712,6 +709,7 @@ fn located(
         score: if edited { place.score.min(0.99) } else { place.score },
         margin: place.margin,
         certified: place.certified && has_part && !edited,
+        close: place.close,
         features: Some(place.features),
         reason,
         followed_history: false,

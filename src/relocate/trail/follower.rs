@@ -100,7 +100,7 @@ impl<'f> Follower<'f> {
         }
         match self.in_file(&state, &document) {
             Err(OutOfBudget) => return StepProgress::Ended(self.unclear(at)),
-            Ok(Some(found)) if found.certified => {
+            Ok(Some(found)) if found.certified && found.close => {
                 return StepProgress::Reached(TrailState {
                     at,
                     path: state.path,
@@ -204,7 +204,7 @@ impl<'f> Follower<'f> {
         document.path.strip_prefix(self.root).and_then(WorkspacePath::new)
     }
 
-    /// The file that a commit renamed the target's file to, as git detects renames.
+    /// The file that a commit renamed the target's file to, as git detects renames; none of several that are as similar.
     fn renamed(&self, state: &TrailState, changes: &[ChangedFile]) -> Option<Arc<Document>> {
         let bytes = |blob: Option<ContentId>| self.states.content(blob?);
         let own = changes.iter().find(|file| file.path == state.path && file.after.is_none())?;
@@ -225,9 +225,11 @@ impl<'f> Follower<'f> {
             .filter(|file| file.after.is_none() && file.path != state.path)
             .filter_map(|file| bytes(file.before))
             .collect();
-        let (_, _, path, content) = candidates.into_iter().find(|(alike, _, _, content)| {
+        candidates.retain(|(alike, _, _, content)| {
             removed.iter().all(|other| similarity(other, content) <= *alike)
-        })?;
+        });
+        let is_one_of_several = matches!(candidates.as_slice(), [first, second, ..] if first.0 == second.0);
+        let (_, _, path, content) = candidates.into_iter().next().filter(|_| !is_one_of_several)?;
         Some(self.document(path, content))
     }
 }
@@ -238,6 +240,8 @@ struct InFile {
     span: Span,
     change: TargetChange,
     certified: bool,
+    /// Whether no other definition can have taken its place in between.
+    close: bool,
     /// The score in millionths.
     score: u32,
     reason: String,
@@ -247,8 +251,8 @@ impl InFile {
     fn of(place: RelocationMatch) -> Self {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a score is from 0 to 1")]
         let score = (place.score.clamp(0.0, 1.0) * 1e6).round() as u32;
-        let RelocationMatch { span, change, certified, reason, .. } = place;
-        Self { span, change, certified, score, reason }
+        let RelocationMatch { span, change, certified, close, reason, .. } = place;
+        Self { span, change, certified, close, score, reason }
     }
 }
 

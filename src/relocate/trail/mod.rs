@@ -2,7 +2,8 @@
 //!
 //! Two states that are far apart may have little in common, although every commit between them changed little. So the
 //! contents that the target's file had are compared one after the other, each pair as two states are compared anywhere
-//! ([`super::relocate`]). Contents between which the target is certified are skipped. A commit in which the target left its
+//! ([`super::relocate`]). Contents between which the target is certified, and its definition kept nearly all of its
+//! text, are skipped. A commit in which the target left its
 //! file is searched in the files that this commit changed, since nothing else can have received it.
 
 mod follower;
