@@ -2221,3 +2221,86 @@ def sure(r: list[int]):
         assert_eq!(found.unresolved, ["m.py:8:36", "m.py:11:24"], "{}", found.bundle);
     }
 }
+
+/// What a method of a metaclass assigns to its first parameter is a member of the metaclass's classes.
+#[test]
+fn members_that_a_metaclass_assigns_are_unresolved() {
+    let project = Project::parse(
+        "\
+//- /m.py
+class Meta(type):
+    def __init__(cls, name, bases, attrs):
+        super().__init__(name, bases, attrs)
+        cls.hooks = cls.resolve()
+    def resolve(cls):
+        return []
+class Schema(metaclass=Meta):
+    hooks = []
+    def go(self):
+        return self.hooks
+class Plain:
+    hooks = []
+    def go(self):
+        return self.hooks
+",
+    );
+    for env in [TestEnv::pyright_session(&project), TestEnv::ty(&project)] {
+        let found = uses(&env, "py://m#Schema.hooks");
+        assert_eq!(found.unresolved, ["m.py:4:13"], "{}", found.bundle);
+        let found = uses(&env, "m.py:4:13");
+        assert!(found.unresolved.contains(&"m.py:8:5".to_owned()), "{}", found.bundle);
+        let found = uses(&env, "py://m#Plain.hooks");
+        assert_eq!((found.status.as_str(), found.unresolved.len()), ("complete", 0), "{}", found.bundle);
+    }
+}
+
+/// The base of a class may be an item of a dictionary.
+#[test]
+fn a_base_that_is_an_item_may_be_any_class_in_it() {
+    let project = Project::parse(
+        "\
+//- /m.py
+class Base:
+    def run(self):
+        return 1
+class Other:
+    pass
+BASES = {'a': Base}
+NAMES = ('a', 'b')
+class S(BASES['a']):
+    def run(self):
+        return super().run()
+def f(b: Base):
+    b.run()
+",
+    );
+    for env in [TestEnv::pyright_session(&project), TestEnv::ty(&project)] {
+        let types = env.lanser(["types", "py://m#Base", "--subtypes", "--json"]).answer();
+        assert_ne!(types["facts"]["completeness"]["status"], "complete", "{types}");
+        let found = uses(&env, "py://m#S.run");
+        assert_ne!(found.status, "complete", "{}", found.bundle);
+        assert!(found.unresolved.contains(&"m.py:12:7".to_owned()), "{}", found.bundle);
+    }
+}
+
+/// A module that is loaded by the path of its file is an object whose type says nothing.
+#[test]
+fn attributes_of_modules_that_are_loaded_from_files_are_unresolved() {
+    let project = Project::parse(
+        "\
+//- /pkg/__init__.py
+//- /pkg/mod.py
+def f(): ...
+//- /u.py
+import importlib.util
+spec = importlib.util.spec_from_file_location('mod', 'pkg/mod.py')
+m = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(m)
+m.f()
+",
+    );
+    for env in [TestEnv::pyright_session(&project), TestEnv::ty(&project)] {
+        let found = uses(&env, "py://pkg.mod#f");
+        assert_eq!(found.unresolved, ["u.py:5:3"], "{}", found.bundle);
+    }
+}

@@ -11,7 +11,7 @@ use super::fixtures;
 use super::quoted_types::QuotedTypes;
 use super::shadowed::{ClassBinding, Variables};
 use super::symbol::{Reach, SearchedSymbol};
-use super::{COMPUTED_BASE, Evidence, Explanation, MANGLED, Token, UNKNOWN_RECEIVER, files_with};
+use super::{COMPUTED_BASE, Evidence, Explanation, MANGLED, METACLASS, Token, UNKNOWN_RECEIVER, files_with};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::{Class, Classes};
@@ -40,7 +40,17 @@ const ATTRIBUTE_FUNCTIONS: [&str; 4] = ["getattr", "hasattr", "setattr", "delatt
 const FIXTURES_BY_STRING: [&str; 2] = ["usefixtures", "getfixturevalue"];
 
 /// What a file has in it that gets modules other than by an import statement.
-const MODULES_BY_CALL: [&str; 4] = ["import_module(", "importorskip(", "__import__(", "sys.modules"];
+const MODULES_BY_CALL: [&str; 9] = [
+    "import_module(",
+    "importorskip(",
+    "__import__(",
+    "sys.modules",
+    "module_from_spec(",
+    "load_module(",
+    "load_source(",
+    "run_module(",
+    "run_path(",
+];
 
 /// What the server is asked about a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -395,6 +405,12 @@ impl<'f> File<'f, '_> {
             Some(relation) => Explanation::Override { class: id.name, relation },
             None if self.family.may_be_below(self.classes, &class) => {
                 Explanation::Unresolved(COMPUTED_BASE.to_owned())
+            }
+            // What its methods assign to their first parameter is a member of its classes.
+            None if self.family.has_metaclass && self.classes.is_metaclass(&class)
+                || self.family.is_of_metaclass && self.classes.has_metaclass(&class) =>
+            {
+                Explanation::Unresolved(METACLASS.to_owned())
             }
             None => Explanation::Other,
         })

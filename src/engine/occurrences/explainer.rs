@@ -432,7 +432,7 @@ impl<'l> Explainer<'l> {
             })
     }
 
-    /// Whether a class of the workspace may have a subclass in common with the symbol's, because a base of that is computed.
+    /// Whether a class of the workspace may have a subclass in common with the symbol's, or that be one, because a base is computed.
     pub(super) fn may_be_sibling(&self, class: &Class) -> bool {
         if !self.cx.state.is_in_workspace(&class.document().path) {
             return false;
@@ -444,7 +444,10 @@ impl<'l> Explainer<'l> {
         }
         let find = || {
             let below = self.classes.subclasses(class, &|name| files_with(self.cx, name));
-            below.classes.iter().any(|derived| self.family.may_inherit(self.classes, derived)).then_some(true)
+            let may_be_above = || self.family.may_be_derived_from(self.classes, class, &below.names);
+            let mut derived = below.classes.iter();
+            let is_shared = derived.any(|derived| self.family.may_inherit(self.classes, derived));
+            (is_shared || may_be_above()).then_some(true)
         };
         let query = ("computed siblings", &self.family.own, &id);
         let found = self.cx.state.tape.query_rare(IoKind::Index, &query, find).unwrap_or_default();

@@ -50,6 +50,10 @@ pub(super) struct Family {
     pub(super) has_unknown_base: bool,
     /// Whether there are more subclasses than were looked at.
     pub(super) is_cut: bool,
+    /// Whether a class of the family names a metaclass, whose methods may assign members of it.
+    pub(super) has_metaclass: bool,
+    /// Whether the objects of the class are classes, whose members its methods may assign.
+    pub(super) is_of_metaclass: bool,
     /// The class of the member.
     class: Option<Class>,
     /// The names of it and of its subclasses.
@@ -69,6 +73,8 @@ impl Family {
             has_hidden_base: false,
             has_unknown_base: false,
             is_cut: false,
+            has_metaclass: false,
+            is_of_metaclass: false,
             class: None,
             names: BTreeSet::new(),
         };
@@ -89,6 +95,8 @@ impl Family {
         }
         for class in own.values() {
             family.has_unknown_base |= classes.has_unknown_base(class);
+            family.has_metaclass |= classes.has_metaclass(class);
+            family.is_of_metaclass |= classes.is_metaclass(class);
             for above in classes.with_ancestors(class) {
                 family.members.extend(above.member_names().into_iter().map(str::to_owned));
                 let last = |base: &String| base.rsplit('.').next().unwrap_or_default().to_owned();
@@ -105,6 +113,7 @@ impl Family {
                 // An object that is declared as a protocol, or as a base that is not installed, may be of a derived class.
                 family.members.extend(derived.member_names().into_iter().map(str::to_owned));
                 family.has_unknown_base |= classes.has_unknown_base(&derived);
+                family.has_metaclass |= classes.has_metaclass(&derived);
                 family.beside.extend(classes.ancestors(&derived).iter().map(Class::id));
                 family.below.insert(derived.id());
             }
@@ -151,6 +160,17 @@ impl Family {
         let is_known = self.is_own(&class.id()) || self.relation(&class.id()).is_some();
         let inherits = || self.class.as_ref().is_some_and(|own| classes.inherits(class, &own.id()));
         !is_known && (inherits() || self.may_be_below(classes, class))
+    }
+
+    /// Whether the member's class may be a subclass of another one, because a base of it is computed. `names` are those of the other
+    /// class and its subclasses.
+    pub(super) fn may_be_derived_from(
+        &self,
+        classes: &Classes<'_>,
+        other: &Class,
+        names: &BTreeSet<String>,
+    ) -> bool {
+        self.class.as_ref().is_some_and(|own| classes.may_be_subclass(own, other, names))
     }
 
     /// Whether it is the class of the member.

@@ -413,6 +413,9 @@ pub(super) const CALLED_AS_HOOK: &str = "plugins implement and call hooks by nam
 /// Why a member of another class is unresolved.
 const MAY_BE_SIBLING: &str = "a class with a computed base may inherit from both classes";
 
+/// Why a member of a metaclass is unresolved that may be one of its classes.
+const METACLASS: &str = "a metaclass uses a member of its classes";
+
 /// Why the member of a class is unresolved that may be a subclass of the symbol's class.
 const COMPUTED_BASE: &str = "a base of its class is computed: it may be an override";
 

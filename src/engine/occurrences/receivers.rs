@@ -6,8 +6,8 @@ use std::sync::PoisonError;
 use super::explainer::{DefinitionMatch, Explainer};
 use super::symbol::Reach;
 use super::{
-    Evidence, Explanation, MAY_BE_SIBLING, OtherDefinition, Token, UNKNOWN_RECEIVER, files_with, offset_of,
-    symbol_at,
+    Evidence, Explanation, MAY_BE_SIBLING, METACLASS, OtherDefinition, Token, UNKNOWN_RECEIVER, files_with,
+    offset_of, symbol_at,
 };
 use crate::engine::failure::Failure;
 use crate::engine::positions::by_name;
@@ -322,9 +322,8 @@ impl Explainer<'_> {
         if self.classes.has_unknown_base(class) {
             return Explanation::Unresolved("a base class cannot be found".to_owned());
         }
-        let is_metaclass = |class: &Class| class.is_derived_from("type");
-        if is_metaclass(class) || self.classes.ancestors(class).iter().any(is_metaclass) {
-            return Explanation::Unresolved("a metaclass uses a member of its classes".to_owned());
+        if self.classes.is_metaclass(class) {
+            return Explanation::Unresolved(METACLASS.to_owned());
         }
         let below = self.classes.subclasses(class, &|name| files_with(self.cx, name));
         let reaches = below.classes.iter().any(|derived| {

@@ -224,6 +224,16 @@ fn generic(value: Node<'_>) -> Node<'_> {
     subscripted.filter(|_| !is_constant).unwrap_or(value)
 }
 
+/// Whether a name is written in an expression.
+fn has_names(expression: Node<'_>) -> bool {
+    let mut found = false;
+    preorder(expression, |node| {
+        found |= node.kind() == "identifier";
+        !found
+    });
+    found
+}
+
 /// What a name is bound to by an assignment of this expression.
 fn bound_value(expression: Node<'_>, text: &str) -> VariableValue {
     let mut value = VariableValue::default();
@@ -244,17 +254,14 @@ fn bound_value(expression: Node<'_>, text: &str) -> VariableValue {
             | "concatenated_string"
             | "integer"
             | "float"
-            | "list"
-            | "tuple"
-            | "dictionary"
             | "set"
             | "lambda"
             | "comparison_operator"
             | "not_operator"
-            | "list_comprehension"
-            | "dictionary_comprehension"
             | "set_comprehension"
             | "generator_expression" => {}
+            // Their items can be: `class A(BASES["a"])`.
+            "list" | "tuple" if !has_names(expression) => {}
             _ => match dotted(generic(expression), text) {
                 Some(name) => value.names.push(name),
                 None => value.computed = Some(expression.byte_range()),

@@ -236,7 +236,7 @@ fn transactions_trail(
         Some(follow(&states, cx.snapshot.root(), start, &CachedSteps { cache: None }))
     };
     let key = ("transactions", path, old.document.digest, old.span.start, old.span.end);
-    cx.tape.query(IoKind::History, &key, walk, || None)
+    cx.tape.query_rare(IoKind::History, &key, walk)
 }
 
 /// The comparisons of two contents of one file, on disk.
