@@ -371,18 +371,17 @@ impl<'f> Classes<'f> {
     /// Whether objects of a class are classes.
     #[must_use]
     pub fn is_metaclass(&self, class: &Class) -> bool {
-        let is_below_type = |class: &Class| class.is_derived_from("type");
-        is_below_type(class) || self.ancestors(class).iter().any(is_below_type)
+        self.with_ancestors(class).into_iter().any(|class| class.is_derived_from("type"))
     }
 
-    /// Whether a class, or one above, names a metaclass of its own kind: one that may do anything with its classes.
+    /// Whether a class, or one above, names a metaclass other than `ABCMeta`: one that may do anything with its classes.
     #[must_use]
     pub fn has_metaclass(&self, class: &Class) -> bool {
         let is_named = |class: &Class| {
             let metaclass = class.definition().metaclass.as_deref();
             metaclass.is_some_and(|name| name.rsplit('.').next() != Some("ABCMeta"))
         };
-        is_named(class) || self.ancestors(class).iter().any(is_named)
+        self.with_ancestors(class).into_iter().any(|class| is_named(&class))
     }
 
     /// Whether a class is an enumeration of the standard library, whose members are no parameters of a constructor.

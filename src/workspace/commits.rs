@@ -9,7 +9,7 @@ use git2::{DiffOptions, Oid, Repository};
 
 use super::git::find_blob;
 use super::git::tree_size::TreeSizes;
-use super::scripts::{is_python_script, may_be_code};
+use super::scripts::{folder_of, folders_of_data, is_python_script, may_be_code};
 use super::states::{ChangedFile, ContentId, States};
 use crate::path::WorkspacePath;
 
@@ -120,19 +120,23 @@ impl States for CommitPath<'_> {
             options.disable_pathspec_match(true).pathspec(self.prefix.trim_end_matches('/'));
         }
         let diff = self.repository.diff_tree_to_tree(Some(&before), Some(&after), Some(&mut options)).ok()?;
+        let path_of = |delta: &git2::DiffDelta<'_>| {
+            let path = delta.new_file().path().or_else(|| delta.old_file().path())?.to_str()?;
+            WorkspacePath::new(path.strip_prefix(self.prefix)?).filter(may_be_code)
+        };
+        let paths: Vec<WorkspacePath> = diff.deltas().filter_map(|delta| path_of(&delta)).collect();
+        let data = folders_of_data(paths.iter());
         let mut found = Vec::new();
         for delta in diff.deltas() {
             let side = |file: git2::DiffFile<'_>| {
                 let is_text = matches!(file.mode(), git2::FileMode::Blob | git2::FileMode::BlobExecutable);
                 (is_text && !file.id().is_zero()).then(|| ContentId::Blob(file.id()))
             };
-            let path =
-                delta.new_file().path().or_else(|| delta.old_file().path()).and_then(|path| path.to_str());
-            let path = path.and_then(|path| path.strip_prefix(self.prefix)).and_then(WorkspacePath::new);
-            let Some(path) = path.filter(may_be_code) else { continue };
+            let Some(path) = path_of(&delta) else { continue };
             let (before, after) = (side(delta.old_file()), side(delta.new_file()));
             let is_script = |id| self.content(id).is_some_and(|content| is_python_script(&content));
-            if path.is_python() || [before, after].into_iter().flatten().any(is_script) {
+            let has_script = || [before, after].into_iter().flatten().any(is_script);
+            if path.is_python() || !data.contains(folder_of(&path)) && has_script() {
                 found.push(ChangedFile { path, before, after });
             }
             if found.len() > MAX_CHANGED_FILES {

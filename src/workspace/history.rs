@@ -175,7 +175,7 @@ impl RevisionFiles {
         let mut found = None;
         let find = || {
             found = GitRevision::containing(root, path, digest);
-            found.as_ref().map(|_| true)
+            found.is_some().then_some(true)
         };
         let name = format!("{path} {digest}");
         let has = tape.query_rare(IoKind::History, &("holding", &name), find);

@@ -15,7 +15,8 @@ use crate::workspace::disk_cache::DiskCache;
 use crate::workspace::files::Document;
 use crate::workspace::history::RevisionFiles;
 
-/// Locates a target by the states since its revision, unless `direct`, which is what the two ends alone show, is certain.
+/// Locates a target by the states since its revision, unless `direct`, which is what the two ends alone show, is certain. `then` is
+/// the text of the requested part in the state of the selector.
 pub(super) fn by_states_between(
     cx: &ResolveContext<'_>,
     old: &VersionedTarget,
@@ -27,22 +28,21 @@ pub(super) fn by_states_between(
     if is_certain(&direct) {
         return direct;
     }
-    let Some(path) = cx.relative(&old.document.path) else { return direct };
+    let search = StatesBetween { cx, selector, then };
     let logged = matches!(selector.doc_version(), Some(DocVersion::Content(_)))
-        .then(|| transactions_trail(cx, old, &path))
+        .then(|| transactions_trail(cx, old, &cx.relative(&old.document.path)?))
         .flatten();
-    if let Some(trail) = logged {
-        let last = match &trail.end {
-            TrailEnd::At { path, digest, .. } => {
-                RevisionFiles::containing(cx.snapshot.root(), path, digest, cx.tape).map(Mutex::new)
-            }
-            TrailEnd::Gone { .. } | TrailEnd::Unclear { .. } => None,
-        };
-        return by_trail(cx, old, (&trail, last.as_ref()), selector, then, direct, |state, direct| {
-            by_commits(cx, state, last.as_ref(), selector, then, direct)
-        });
-    }
-    by_commits(cx, old, past, selector, then, direct)
+    let Some(trail) = logged else { return search.by_commits(old, past, direct) };
+    let last = match &trail.end {
+        TrailEnd::At { path, digest, .. } => {
+            RevisionFiles::containing(cx.snapshot.root(), path, digest, cx.tape).map(Mutex::new)
+        }
+        TrailEnd::Gone { .. } | TrailEnd::Unclear { .. } => None,
+    };
+    search.by_trail(old, &trail, last.as_ref(), direct, |state, direct| match is_certain(&direct) {
+        true => direct,
+        false => search.by_commits(state, last.as_ref(), direct),
+    })
 }
 
 /// Whether two states alone show where a target is: no other definition can have taken its place in between.
@@ -50,74 +50,80 @@ fn is_certain(direct: &LocateOutcome) -> bool {
     matches!(direct, LocateOutcome::Found(located) if located.evidence.certified && located.evidence.close)
 }
 
-/// Locates a target by the commits since its revision, unless `direct` is certain.
-fn by_commits(
-    cx: &ResolveContext<'_>,
-    old: &VersionedTarget,
-    past: Option<&Mutex<RevisionFiles>>,
-    selector: &PositionSpec,
-    then: &str,
-    direct: LocateOutcome,
-) -> LocateOutcome {
-    if is_certain(&direct) {
-        return direct;
-    }
-    let trail = past.zip(cx.relative(&old.document.path));
-    let Some(trail) = trail.and_then(|(past, path)| commits_trail(cx, old, &path, past)) else {
-        return direct;
-    };
-    let head = RevisionFiles::at(cx.snapshot.root(), "HEAD", cx.tape).ok().map(Mutex::new);
-    by_trail(cx, old, (&trail, head.as_ref()), selector, then, direct, |_, direct| direct)
+/// What targets are located for; see [`by_states_between`].
+struct StatesBetween<'s> {
+    cx: &'s ResolveContext<'s>,
+    selector: &'s PositionSpec,
+    then: &'s str,
 }
 
-/// Locates a target by a trail, which ends in the state `last`. `onward` follows it from there to the current files, given what
-/// these two states alone show.
-fn by_trail(
-    cx: &ResolveContext<'_>,
-    old: &VersionedTarget,
-    (trail, last): (&HistoryTrail, Option<&Mutex<RevisionFiles>>),
-    selector: &PositionSpec,
-    then: &str,
-    direct: LocateOutcome,
-    onward: impl FnOnce(&VersionedTarget, LocateOutcome) -> LocateOutcome,
-) -> LocateOutcome {
-    let Some(path) = cx.relative(&old.document.path) else { return direct };
-    match &trail.end {
-        TrailEnd::Unclear { by } => match direct {
-            // It may be another definition of the name.
-            LocateOutcome::Found(mut located) if located.evidence.certified => {
-                let evidence = &mut located.evidence;
-                evidence.certified = false;
-                evidence.score = evidence.score.min(0.95);
-                evidence.reason = format!("{}; {} left it unclear", evidence.reason, short(by));
-                LocateOutcome::Found(located)
-            }
-            direct => direct,
-        },
-        // Nothing between the two ends changed it.
-        TrailEnd::At { path: now, digest, .. } if *now == path && *digest == old.document.digest => direct,
-        TrailEnd::Gone { by, reason } => match direct {
-            // Something with the same name was added again later, and may be another thing. Another name is not.
-            LocateOutcome::Found(mut located) if !is_renamed(&located) => {
-                let doubt = format!("{} removed it, and this was added later", short(by));
-                located.evidence = located.evidence.with_doubt(doubt);
-                LocateOutcome::Found(located)
-            }
-            _ => gone(format!("{reason} ({} removed it)", short(by))),
-        },
-        TrailEnd::At { path, span, digest } => {
-            let Ok(bytes) = content(cx, digest, last, Some(&cx.snapshot.absolute(path))) else {
-                return direct;
-            };
-            let document = Arc::new(Document::new(cx.snapshot.absolute(path), bytes));
-            let doubt = old.doubt.clone();
-            let state = VersionedTarget { document, span: span.clone(), part: old.part, doubt };
-            match onward(&state, relocate_from(cx, &state, last, selector, then)) {
-                LocateOutcome::Found(located) if is_same(&direct, &located, trail) => direct,
-                LocateOutcome::Found(located) => {
-                    LocateOutcome::Found(Box::new(combine(trail, *located, &direct)))
+impl StatesBetween<'_> {
+    /// Locates a target by the commits since its revision.
+    fn by_commits(
+        &self,
+        old: &VersionedTarget,
+        past: Option<&Mutex<RevisionFiles>>,
+        direct: LocateOutcome,
+    ) -> LocateOutcome {
+        let cx = self.cx;
+        let trail = past.zip(cx.relative(&old.document.path));
+        let Some(trail) = trail.and_then(|(past, path)| commits_trail(cx, old, &path, past)) else {
+            return direct;
+        };
+        let head = RevisionFiles::at(cx.snapshot.root(), "HEAD", cx.tape).ok().map(Mutex::new);
+        self.by_trail(old, &trail, head.as_ref(), direct, |_, direct| direct)
+    }
+
+    /// Locates a target by a trail, which ends in the state `last`. `onward` follows it from there to the current files, given what
+    /// these two states alone show.
+    fn by_trail(
+        &self,
+        old: &VersionedTarget,
+        trail: &HistoryTrail,
+        last: Option<&Mutex<RevisionFiles>>,
+        direct: LocateOutcome,
+        onward: impl FnOnce(&VersionedTarget, LocateOutcome) -> LocateOutcome,
+    ) -> LocateOutcome {
+        let Some(path) = self.cx.relative(&old.document.path) else { return direct };
+        match &trail.end {
+            TrailEnd::Unclear { by } => match direct {
+                // It may be another definition of the name.
+                LocateOutcome::Found(mut located) if located.evidence.certified => {
+                    let evidence = &mut located.evidence;
+                    evidence.certified = false;
+                    evidence.score = evidence.score.min(0.95);
+                    evidence.reason = format!("{}; {} left it unclear", evidence.reason, short(by));
+                    LocateOutcome::Found(located)
                 }
-                _ => direct,
+                direct => direct,
+            },
+            // Nothing between the two ends changed it.
+            TrailEnd::At { path: now, digest, .. } if *now == path && *digest == old.document.digest => {
+                direct
+            }
+            TrailEnd::Gone { by, reason } => match direct {
+                // Something with the same name was added again later, and may be another thing. Another name is not.
+                LocateOutcome::Found(mut located) if !is_renamed(&located) => {
+                    let doubt = format!("{} removed it, and this was added later", short(by));
+                    located.evidence = located.evidence.with_doubt(doubt);
+                    LocateOutcome::Found(located)
+                }
+                _ => gone(format!("{reason} ({} removed it)", short(by))),
+            },
+            TrailEnd::At { path, span, digest } => {
+                let Ok(bytes) = content(self.cx, digest, last, Some(&self.cx.snapshot.absolute(path))) else {
+                    return direct;
+                };
+                let document = Arc::new(Document::new(self.cx.snapshot.absolute(path), bytes));
+                let doubt = old.doubt.clone();
+                let state = VersionedTarget { document, span: span.clone(), part: old.part, doubt };
+                match onward(&state, relocate_from(self.cx, &state, last, self.selector, self.then)) {
+                    LocateOutcome::Found(located) if is_same(&direct, &located, trail) => direct,
+                    LocateOutcome::Found(located) => {
+                        LocateOutcome::Found(Box::new(combine(trail, *located, &direct)))
+                    }
+                    _ => direct,
+                }
             }
         }
     }
@@ -129,8 +135,11 @@ fn is_same(direct: &LocateOutcome, located: &LocatedTarget, trail: &HistoryTrail
     direct.evidence.certified
         && located.evidence.certified
         && trail.steps.is_empty()
-        && direct.target.document.path == located.target.document.path
-        && direct.target.span == located.target.span
+        && is_at_same_place(direct, located)
+}
+
+fn is_at_same_place(one: &LocatedTarget, other: &LocatedTarget) -> bool {
+    one.target.document.path == other.target.document.path && one.target.span == other.target.span
 }
 
 /// Whether a target was found under another name.
@@ -140,13 +149,8 @@ fn is_renamed(located: &LocatedTarget) -> bool {
 
 /// Adds the evidence of the states between to that of the last step, which leads to the current files.
 fn combine(trail: &HistoryTrail, mut located: LocatedTarget, direct: &LocateOutcome) -> LocatedTarget {
-    let target = &located.target;
     let agreeing = match direct {
-        LocateOutcome::Found(other)
-            if other.target.document.path == target.document.path && other.target.span == target.span =>
-        {
-            other.evidence.score
-        }
+        LocateOutcome::Found(other) if is_at_same_place(other, &located) => other.evidence.score,
         _ => 0.0,
     };
     let evidence = &mut located.evidence;
