@@ -263,7 +263,7 @@ impl Inputs {
     /// depend on that order.
     pub(super) fn sync_action_to(&self, later: &Self) -> SyncAction {
         let (now, then) = (self.snapshot.files(), later.snapshot.files());
-        let compatible = self.tools == later.tools
+        let compatible = self.tools.are_same(&later.tools)
             && self.config == later.config
             && self.packages == later.packages
             && self.environment.config_digest == later.environment.config_digest

@@ -17,7 +17,7 @@ use crate::workspace::virtual_env;
 /// before. Blocking.
 ///
 /// # Errors
-/// If the interpreter given by the user cannot be run.
+/// If the interpreter given by the user cannot be run, or one that is preferred to others does not answer in time.
 pub(super) fn find(
     settings: &Settings,
     memory: &EnvironmentCache,
@@ -43,9 +43,15 @@ pub(super) fn find(
     for candidate in candidates(&sources, &files, root, &checkout, settings.trust_workspace) {
         let found = match &candidate {
             EnvironmentCandidate::Run(interpreter) => {
-                PythonEnvironment::probe(interpreter, memory, &variables)
-                    .map(|python| real_interpreter(python, &files))
-                    .map_err(|error| error.to_string())
+                match PythonEnvironment::probe(interpreter, memory, &variables) {
+                    Ok(python) => Ok(real_interpreter(python, &files)),
+                    // With the next one, a slow moment of the machine would give another answer.
+                    Err(error) if error.is_transient() => {
+                        let hint = "try again, or name another interpreter with --python";
+                        return Err(ErrorBody::new(ErrorSymbol::LsTimeout, error.to_string()).hint(hint));
+                    }
+                    Err(error) => Err(error.to_string()),
+                }
             }
             EnvironmentCandidate::Read(folder) => virtual_env::read(&files, folder),
         };

@@ -6,9 +6,11 @@
 //! that are otherwise equal.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -21,13 +23,19 @@ use crate::path::AbsPath;
 use crate::process;
 
 /// The time limit for an interpreter to describe itself.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How much of its output is read.
 const PROBE_LIMIT_BYTES: usize = 1 << 20;
 /// The version of the cached description's format. Another version is ignored.
 const FORMAT: u32 = 2;
 /// `.pth` files of this size or larger are not read. This is Pyright's limit.
 const MAX_PTH_BYTES: usize = 64 * 1024;
+
+/// The name of the folder in which version managers (pyenv, asdf, mise) put their stand-ins for interpreters.
+const SHIMS: &str = "shims";
+/// Where they keep the selected version: variables, and files in the home folder.
+const VERSION_VARIABLES: [&str; 3] = ["PYENV_VERSION", "ASDF_PYTHON_VERSION", "MISE_PYTHON_VERSION"];
+const VERSION_FILES: [&str; 2] = [".tool-versions", ".config/mise/config.toml"];
 
 const PROBE: &str = r#"
 import json, os, site, sys, sysconfig
@@ -72,7 +80,7 @@ pub struct PythonEnvironment {
 }
 
 /// Why an interpreter could not be probed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum PythonError {
     /// It cannot be run.
     #[error("cannot run {interpreter}: {reason}")]
@@ -96,6 +104,22 @@ pub enum PythonError {
         /// What was wrong, with what it printed.
         reason: String,
     },
+    /// The system could not run it at this moment, or ended it.
+    #[error("{interpreter} could not be run now: {reason}")]
+    Busy {
+        /// The interpreter.
+        interpreter: AbsPath,
+        /// The system's error message, or how it ended.
+        reason: String,
+    },
+}
+
+impl PythonError {
+    /// Whether a later attempt may succeed, because the error says nothing about the interpreter itself.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        matches!(self, Self::Deadline { .. } | Self::Busy { .. })
+    }
 }
 
 /// Where the user may have named an interpreter.
@@ -215,13 +239,17 @@ struct CachedInterpreterInfo {
     answer: InterpreterInfo,
 }
 
+/// What an interpreter says about itself, once it was run.
+type Description = OnceLock<Result<InterpreterInfo, PythonError>>;
+
 /// A cache of what was read about interpreters and installed packages, in memory and, if there is a cache folder, on
 /// disk. Each entry's key includes everything that could change it.
 #[derive(Debug, Default)]
 pub struct EnvironmentCache {
     /// The cache folder on disk.
     pub(super) folder: Option<AbsPath>,
-    interpreters: Mutex<BTreeMap<Digest, InterpreterInfo>>,
+    /// Each is described once, however many requests need it.
+    interpreters: Mutex<BTreeMap<Digest, Arc<Description>>>,
     /// By site-packages folder.
     pub(super) records: Mutex<BTreeMap<AbsPath, RecordDigests>>,
 }
@@ -245,15 +273,30 @@ impl PythonEnvironment {
         cache: &EnvironmentCache,
         environment: &[(String, String)],
     ) -> Result<Self, PythonError> {
-        let key = key_of(interpreter);
+        let key = key_of(interpreter, environment);
         let interpreters = || cache.interpreters.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = interpreters().get(&key).and_then(|info| Self::from_info(interpreter, info));
-        if let Some(found) = known.filter(|found| found.stdlib.as_path().is_dir()) {
-            return Ok(found);
+        let forget = |entry: &Arc<Description>| {
+            let mut interpreters = interpreters();
+            if interpreters.get(&key).is_some_and(|current| Arc::ptr_eq(current, entry)) {
+                interpreters.remove(&key);
+            }
+        };
+        let known = interpreters().get(&key).cloned();
+        if let Some(known) = known
+            && let Some(Ok(info)) = known.get()
+            && !Path::new(&info.stdlib).is_dir()
+        {
+            forget(&known);
         }
-        let (info, found) = Self::describe(interpreter, &key, cache.folder.as_ref(), environment)?;
-        interpreters().insert(key, info);
-        Ok(found)
+        let entry = interpreters().entry(key).or_default().clone();
+        let described =
+            entry.get_or_init(|| Self::describe(interpreter, &key, cache.folder.as_ref(), environment));
+        let found = described.clone().and_then(|info| Self::from_info(interpreter, &info));
+        if found.is_err() {
+            // Those who waited for it fail, too; a later request tries again.
+            forget(&entry);
+        }
+        found
     }
 
     /// Reads the description of an interpreter from the cache folder, or runs the interpreter.
@@ -262,19 +305,15 @@ impl PythonEnvironment {
         key: &Digest,
         cache_folder: Option<&AbsPath>,
         environment: &[(String, String)],
-    ) -> Result<(InterpreterInfo, Self), PythonError> {
+    ) -> Result<InterpreterInfo, PythonError> {
         let file = cache_folder.map(|folder| folder.join(&format!("python/{}.json", &key.to_hex()[..32])));
         if let Some(info) = file.as_ref().and_then(|file| read_cached(file, key))
-            && let Some(found) = Self::from_info(interpreter, &info)
-            && found.stdlib.as_path().is_dir()
+            && Self::from_info(interpreter, &info).is_ok_and(|found| found.stdlib.as_path().is_dir())
         {
-            return Ok((info, found));
+            return Ok(info);
         }
         let info = run_probe(interpreter, environment)?;
-        let found = Self::from_info(interpreter, &info).ok_or_else(|| PythonError::Answer {
-            interpreter: interpreter.clone(),
-            reason: "a folder in it is not an absolute path in UTF-8".to_owned(),
-        })?;
+        Self::from_info(interpreter, &info)?;
         if let Some(file) = file {
             let cached = CachedInterpreterInfo { format: FORMAT, key: key.to_string(), answer: info.clone() };
             if let Ok(text) = serde_json::to_vec(&cached) {
@@ -282,20 +321,28 @@ impl PythonEnvironment {
                 let _ = write_atomically(&file, &text);
             }
         }
-        Ok((info, found))
+        Ok(info)
     }
 
-    fn from_info(interpreter: &AbsPath, info: &InterpreterInfo) -> Option<Self> {
+    /// # Errors
+    /// If one of its folders is not an absolute path.
+    fn from_info(interpreter: &AbsPath, info: &InterpreterInfo) -> Result<Self, PythonError> {
         let path = |text: &String| AbsPath::new(text).ok();
-        Some(Self {
+        let found = || {
+            Some(Self {
+                interpreter: interpreter.clone(),
+                version: info.version.clone(),
+                implementation: info.implementation.clone(),
+                prefix: path(&info.prefix)?,
+                base_prefix: path(&info.base_prefix)?,
+                stdlib: path(&info.stdlib)?,
+                site_packages: info.site_packages.iter().filter_map(path).collect(),
+                search_path: info.search_path.iter().filter_map(path).collect(),
+            })
+        };
+        found().ok_or_else(|| PythonError::Answer {
             interpreter: interpreter.clone(),
-            version: info.version.clone(),
-            implementation: info.implementation.clone(),
-            prefix: path(&info.prefix)?,
-            base_prefix: path(&info.base_prefix)?,
-            stdlib: path(&info.stdlib)?,
-            site_packages: info.site_packages.iter().filter_map(path).collect(),
-            search_path: info.search_path.iter().filter_map(path).collect(),
+            reason: "a folder in it is not an absolute path in UTF-8".to_owned(),
         })
     }
 
@@ -378,13 +425,25 @@ fn is_code(line: &str) -> bool {
 }
 
 /// A digest of everything that could change the interpreter's description.
-fn key_of(interpreter: &AbsPath) -> Digest {
+fn key_of(interpreter: &AbsPath, environment: &[(String, String)]) -> Digest {
     let mut fields = vec![PROBE.to_owned(), interpreter.as_str().to_owned()];
     fields.push(super::files::canonical(interpreter).as_str().to_owned());
     fields.push(stamp_of(interpreter));
-    for config in ["../pyvenv.cfg", "pyvenv.cfg"] {
-        let text = read_bytes(&interpreter.parent().join(config)).unwrap_or_default();
+    let mut add = |file: &AbsPath| {
+        let text = read_bytes(file).unwrap_or_default();
         fields.push(Digest::of(&text).to_string());
+    };
+    for config in ["../pyvenv.cfg", "pyvenv.cfg"] {
+        add(&interpreter.parent().join(config));
+    }
+    if interpreter.parent().file_name() == SHIMS {
+        // A version manager's program of this name runs the interpreter that is selected elsewhere.
+        add(&interpreter.parent().join("../version"));
+        let variable = |name: &str| environment.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+        if let Some(home) = variable("HOME").and_then(|home| AbsPath::new(home).ok()) {
+            VERSION_FILES.iter().for_each(|file| add(&home.join(file)));
+        }
+        fields.extend(VERSION_VARIABLES.map(|name| variable(name).cloned().unwrap_or_default()));
     }
     Digest::of_fields(fields.iter().map(String::as_bytes))
 }
@@ -417,9 +476,14 @@ fn run_probe(
     interpreter: &AbsPath,
     environment: &[(String, String)],
 ) -> Result<InterpreterInfo, PythonError> {
-    let cannot_run = |error: std::io::Error| PythonError::Start {
-        interpreter: interpreter.clone(),
-        reason: error.kind().to_string(),
+    let busy = |reason: String| PythonError::Busy { interpreter: interpreter.clone(), reason };
+    let cannot_run = |error: std::io::Error| match error.kind() {
+        ErrorKind::WouldBlock
+        | ErrorKind::OutOfMemory
+        | ErrorKind::ExecutableFileBusy
+        | ErrorKind::Interrupted
+        | ErrorKind::QuotaExceeded => busy(error.kind().to_string()),
+        kind => PythonError::Start { interpreter: interpreter.clone(), reason: kind.to_string() },
     };
     let bad_output = |reason: String| PythonError::Answer { interpreter: interpreter.clone(), reason };
     let mut command = Command::new(interpreter.as_path());
@@ -430,6 +494,9 @@ fn run_probe(
     let (Some(status), true, bytes) = (found.status, found.is_complete, found.stdout) else {
         return Err(PythonError::Deadline { interpreter: interpreter.clone() });
     };
+    if let Some(signal) = status.signal() {
+        return Err(busy(format!("signal {signal} ended it")));
+    }
     if !status.success() {
         return Err(bad_output(format!("it ended with {status}")));
     }
@@ -565,6 +632,48 @@ mod tests {
     }
 
     #[test]
+    fn requests_at_one_time_run_an_interpreter_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let text = format!("echo >>{}; sleep 0.2; echo '{ANSWER}'", log.display());
+        let (python, cache) = (script(folder.path(), &text), EnvironmentCache::default());
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| PythonEnvironment::probe(&python, &cache, &[]).unwrap());
+            }
+        });
+        assert_eq!(std::fs::read_to_string(&log).unwrap().lines().count(), 1);
+        let failing = script(folder.path(), &format!("echo >>{}; exit 1", log.display()));
+        for _ in 0..2 {
+            PythonEnvironment::probe(&failing, &cache, &[]).unwrap_err();
+        }
+        assert_eq!(std::fs::read_to_string(&log).unwrap().lines().count(), 3, "tried again");
+    }
+
+    #[test]
+    fn the_version_that_a_version_manager_selects_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let shims = folder.path().join("shims");
+        std::fs::create_dir(&shims).unwrap();
+        let select = |version: &str| std::fs::write(folder.path().join("version"), version).unwrap();
+        let text = format!(
+            "version=${{PYENV_VERSION:-$(cat {}/version)}}; echo '{ANSWER}' | sed s/3.9.1/$version/",
+            folder.path().display()
+        );
+        let (python, cache) = (script(&shims, &text), EnvironmentCache::default());
+        let variable = |name: &str| ("PYENV_VERSION".to_owned(), name.to_owned());
+        let path = ("PATH".to_owned(), "/usr/bin:/bin".to_owned());
+        let version = |more: &[(String, String)]| {
+            let environment = [std::slice::from_ref(&path), more].concat();
+            PythonEnvironment::probe(&python, &cache, &environment).unwrap().version
+        };
+        select("3.11.1");
+        assert_eq!((version(&[]), version(&[variable("3.8.2")])), ("3.11.1".to_owned(), "3.8.2".to_owned()));
+        select("3.12.3");
+        assert_eq!(version(&[]), "3.12.3");
+    }
+
+    #[test]
     fn a_program_that_is_not_an_interpreter_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let probe = |python: &AbsPath| {
@@ -576,6 +685,9 @@ mod tests {
         assert!(probe(&python).contains("it printed \"hello\\n\""));
         let python = script(folder.path(), "exit 3");
         assert!(probe(&python).contains("it ended with exit status: 3"));
+        let python = script(folder.path(), "kill -9 $$");
+        let killed = PythonEnvironment::probe(&python, &EnvironmentCache::default(), &[]).unwrap_err();
+        assert!(killed.is_transient() && killed.to_string().ends_with("signal 9 ended it"), "{killed}");
     }
 
     fn environment(prefix: &AbsPath) -> PythonEnvironment {

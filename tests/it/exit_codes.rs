@@ -1,11 +1,12 @@
 //! The table of exit codes, row by row: as text, and as a bundle with the same code. Every failure has a time limit.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Behavior, FakeServer, Project, TestEnv, is_alive, wait_until};
+use crate::support::{Behavior, FakeServer, Project, TestEnv, is_alive, search_path, wait_until};
 
 /// Time limit for a failure that needs no server.
 const NO_SERVER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -181,6 +182,25 @@ fn code_64_a_server_that_hangs() {
         assert!(!server.pids().is_empty());
         assert!(server.pids().into_iter().all(|pid| !is_alive(pid)), "a server that hangs is killed");
     }
+}
+
+/// With the next interpreter on PATH, the same question would have another answer at a slow moment of the machine.
+#[test]
+fn code_64_an_interpreter_that_is_ended_is_not_replaced_by_another_one() {
+    let project = project();
+    let mut env = TestEnv::with(&project);
+    let server = FakeServer::new(&env, &Behavior::good());
+    let others = env.path("others");
+    std::fs::create_dir(&others).unwrap();
+    let python = others.join("python3");
+    std::fs::write(&python, "#!/bin/sh\nkill -9 $$\n").unwrap();
+    std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let folders = std::iter::once(others).chain(search_path());
+    env.set("PATH", std::env::join_paths(folders).unwrap());
+    let at = project.at(0);
+    let args = ["hover", &at, "--server-command", server.command()];
+    let (said, _) = fails(&env, &args, 64, "E/LS_TIMEOUT", NO_SERVER_TIMEOUT);
+    assert!(said.contains("signal 9 ended it") && said.contains("--python"), "{said}");
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn fifty_callers_at_once_have_one_session() {
     let (session, _) = only(&env);
     assert_eq!(pids, BTreeSet::from([session]));
     assert_eq!(status(&env)[0]["status"]["answered"], 50);
-    assert_eq!(server.pids().len(), 1, "and one server");
+    assert_eq!(server.pids().len(), 1, "and one server, that received {:?}", server.received());
     let _ = env.lanser(["session", "stop"]).text();
     nothing_left(&env, &[&server]);
 }
