@@ -258,7 +258,8 @@ impl<'f> Lookup<'f> {
         let runs = |branch: Option<usize>| !outline.is_unreachable(branch);
         let any_runs = definitions.iter().any(|(_, d)| runs(d.branch))
             || imports.iter().any(|import| runs(import.branch));
-        let counts = |branch: Option<usize>| !any_runs || runs(branch);
+        // What the server takes as unreachable is what runs: the `else` of `if TYPE_CHECKING`.
+        let counts = |branch: Option<usize>| self.finds_all_bindings || !any_runs || runs(branch);
 
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut variables: Vec<usize> = Vec::new();

@@ -2254,6 +2254,70 @@ class Plain:
     }
 }
 
+/// Which of several imports binds a name is known when the program runs. A server takes one of them.
+#[test]
+fn what_one_of_several_imports_may_bind_is_no_other_symbol() {
+    let project = Project::parse(
+        "\
+//- /u.py
+try:
+    from fast import K, f
+except ImportError:
+    from slow import K, f
+import typing as t
+if t.TYPE_CHECKING:
+    import fast as mod
+else:
+    import slow as mod
+mod.g()
+def typed(k: mod.C):
+    k.n()
+//- /v.py
+from u import K, f
+f()
+def go(k: K):
+    k.m()
+class Alone:
+    def n(self):
+        return 2
+Alone().n()
+//- /fast.py
+def f(): return 1
+def g(): return 1
+class K:
+    def m(self): return 1
+class C:
+    def n(self): return 1
+//- /slow.py
+def f(): return 2
+def g(): return 2
+class K:
+    def m(self): return 2
+class C:
+    def n(self): return 2
+",
+    );
+    for env in [TestEnv::pyright_session(&project), TestEnv::ty(&project)] {
+        for (symbol, places) in [
+            ("py://slow#f", &["v.py:2:1"][..]),
+            ("py://slow#g", &["u.py:10:5"]),
+            ("py://slow#K.m", &["v.py:4:7"]),
+            ("py://slow#C.n", &["u.py:12:7"]),
+            ("py://slow#C", &["u.py:11:18"]),
+        ] {
+            let found = uses(&env, symbol);
+            for place in places {
+                let is_reference = found.references.iter().any(|(known, _)| known == place);
+                let is_unresolved = found.unresolved.iter().any(|known| known == place);
+                assert!(is_reference || is_unresolved, "{symbol} {place}: {}", found.bundle);
+                assert_eq!(is_unresolved, found.status != "complete", "{symbol}: {}", found.bundle);
+            }
+        }
+        let found = uses(&env, "py://v#Alone.n");
+        assert_eq!((found.status.as_str(), found.unresolved.len()), ("complete", 0), "{}", found.bundle);
+    }
+}
+
 /// The base of a class may be an item of a dictionary.
 #[test]
 fn a_base_that_is_an_item_may_be_any_class_in_it() {

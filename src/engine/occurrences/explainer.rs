@@ -8,14 +8,15 @@ use super::super::concurrent::{self, BoxedFuture};
 use super::super::context::RequestContext;
 use super::super::failure::Failure;
 use super::super::positions::by_name;
+use super::alternatives::Alternatives;
 use super::classify::{ServerQuestion, is_typed_dict};
 use super::family::{Dispatch, Family};
 use super::receivers::ANY_NAME;
 use super::shadowed::{ClassBinding, resolve_import};
 use super::symbol::{Reach, SearchedSymbol};
 use super::{
-    Evidence, Explained, Explanation, HALF_KNOWN, MAY_BE_SIBLING, NOT_CHECKED, Token, WINDOW, files_with,
-    offset_of, values,
+    Evidence, Explained, Explanation, HALF_KNOWN, MAY_BE_SIBLING, NOT_CHECKED, ONE_OF_SEVERAL, Token, WINDOW,
+    files_with, offset_of, values,
 };
 use crate::lsp::error::LspError;
 use crate::lsp::{Listing, LspLocation, LspRequests, Profile};
@@ -56,6 +57,9 @@ pub(super) struct Explainer<'l> {
     pub(super) with_foreign_imports: Mutex<BTreeMap<AbsPath, bool>>,
     /// Whether a class may have a subclass in common with the symbol's, because a base is computed.
     siblings: Mutex<BTreeMap<ClassId, bool>>,
+    alternatives: Mutex<Alternatives>,
+    /// Whether one name may mean a class or the symbol's.
+    has_alternative: Mutex<BTreeMap<ClassId, bool>>,
 }
 
 /// What a definition of a token is for the symbol.
@@ -66,6 +70,8 @@ pub(super) enum DefinitionMatch {
     Interface(String),
     /// A class may inherit from both, because a base of it is computed.
     Computed,
+    /// One name may mean its class or the symbol's.
+    Alternative,
     /// The class is declared in a stub, and the source has none of its name.
     StubOnly,
     Variable,
@@ -93,6 +99,8 @@ impl<'l> Explainer<'l> {
             called_variables,
             with_foreign_imports,
             siblings,
+            alternatives: Mutex::default(),
+            has_alternative: Mutex::default(),
         }
     }
 
@@ -235,6 +243,13 @@ impl<'l> Explainer<'l> {
         }
         if !found.items.is_empty() || found.skipped > 0 {
             let explanation = self.explain_defined(token, &found);
+            if explanation == Explanation::Other
+                && *question == ServerQuestion::Imported
+                && matches!(self.symbol.reach, Reach::Global)
+                && matches!(self.imported(token), Explanation::Reference(_))
+            {
+                return Ok(Explanation::Unresolved(ONE_OF_SEVERAL.to_owned()));
+            }
             if self.may_be_unrelated(&explanation, &found) && self.is_unrelated(token).await? {
                 return Ok(Explanation::Other);
             }
@@ -301,6 +316,9 @@ impl<'l> Explainer<'l> {
         }
         if matches.iter().any(|one| matches!(one, DefinitionMatch::Computed)) {
             return Explanation::Unresolved(MAY_BE_SIBLING.to_owned());
+        }
+        if matches.iter().any(|one| matches!(one, DefinitionMatch::Alternative)) {
+            return Explanation::Unresolved(ONE_OF_SEVERAL.to_owned());
         }
         if matches.iter().any(|one| matches!(one, DefinitionMatch::StubOnly)) {
             return Explanation::Unresolved(STUB_ONLY.to_owned());
@@ -403,6 +421,9 @@ impl<'l> Explainer<'l> {
                     if defined.class.as_ref().is_some_and(|class| self.may_be_sibling(class)) {
                         return DefinitionMatch::Computed;
                     }
+                    if defined.class.as_ref().is_some_and(|class| self.is_alternative(class)) {
+                        return DefinitionMatch::Alternative;
+                    }
                 }
             }
         }
@@ -453,6 +474,29 @@ impl<'l> Explainer<'l> {
         let found = self.cx.state.tape.query_rare(IoKind::Index, &query, find).unwrap_or_default();
         known.insert(id, found);
         found
+    }
+
+    /// Whether one name may mean a class of the workspace or the symbol's.
+    fn is_alternative(&self, class: &Class) -> bool {
+        if !self.cx.state.is_in_workspace(&class.document().path) {
+            return false;
+        }
+        let id = class.id();
+        let mut known = self.has_alternative.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&id) {
+            return *known;
+        }
+        let find = || {
+            let own = self.symbol.definitions.iter().filter_map(|(path, offset)| {
+                self.classes.defined_at(path, *offset).and_then(|defined| defined.class)
+            });
+            let mut alternatives = self.alternatives.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut own = own.filter(|own| own.id() != id);
+            own.any(|own| alternatives.are(self.cx, self.classes, &own, class)).then_some(true)
+        };
+        let found =
+            self.cx.state.tape.query_rare(IoKind::Index, &("alternatives", &self.family.own, &id), find);
+        *known.entry(id).or_insert(found.unwrap_or_default())
     }
 
     /// Whether a token is an attribute of `super()` in the class whose member the symbol is.

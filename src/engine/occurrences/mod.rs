@@ -12,6 +12,7 @@
 //!
 //! The set of questions and their order are a function of inputs and request.
 
+mod alternatives;
 mod arguments;
 mod classify;
 mod closure;
@@ -412,6 +413,9 @@ pub(super) const CALLED_AS_HOOK: &str = "plugins implement and call hooks by nam
 
 /// Why a member of another class is unresolved.
 const MAY_BE_SIBLING: &str = "a class with a computed base may inherit from both classes";
+
+/// Why what an import binds is unresolved where another one may bind the same name.
+const ONE_OF_SEVERAL: &str = "one of several imports binds the name";
 
 /// Why a member of a metaclass is unresolved that may be one of its classes.
 const METACLASS: &str = "a metaclass uses a member of its classes";

@@ -34,6 +34,9 @@ pub(super) struct Renaming<'r> {
     pub(super) family: &'r [DefinitionSite],
     /// The edits by file.
     pub(super) splices: &'r BTreeMap<AbsPath, Vec<Splice>>,
+    /// Members of other classes that are renamed with it, because they are bound to it under its name: `run = run` in a class,
+    /// `self.run = run`.
+    pub(super) bound: &'r [DefinitionSite],
 }
 
 impl Renaming<'_> {
@@ -53,6 +56,27 @@ impl Renaming<'_> {
     /// All definitions that are renamed.
     pub(super) fn definitions(&self) -> impl Iterator<Item = &DefinitionSite> {
         std::iter::once(&self.definition).chain(self.family)
+    }
+
+    /// All definitions that get the new name.
+    pub(super) fn renamed(&self) -> impl Iterator<Item = &DefinitionSite> {
+        self.definitions().chain(self.bound)
+    }
+
+    /// The members that the edits rename and that are none of the definitions (see [`Self::bound`]).
+    pub(super) fn find_bound(&self, cx: &RequestContext<'_>) -> Vec<DefinitionSite> {
+        let mut found = Vec::new();
+        for (path, splices) in self.splices {
+            let Ok(document) = cx.state.files.read(path) else { continue };
+            let outline = Outline::parse(&document.text);
+            for at in splices.iter().map(|splice| splice.span.start) {
+                let is_known = || self.definitions().any(|(known, own)| known.path == *path && *own == at);
+                if class_of(&outline, at).is_some() && !is_known() {
+                    found.push((document.clone(), at));
+                }
+            }
+        }
+        found
     }
 
     pub(super) fn is_edited(&self, path: &AbsPath, offset: usize) -> bool {
@@ -115,7 +139,7 @@ pub(super) fn check(
             }
         }
     }
-    for site in renaming.definitions() {
+    for site in renaming.renamed() {
         let own = own_members(site, renaming.new);
         reasons.extend(own.as_ref().map(|(class, _)| is_member(class)));
         let spans = own.into_iter().flat_map(|(_, spans)| spans);

@@ -26,7 +26,8 @@ pub(super) fn check(
     let mut places = Vec::new();
     // Whether `--family` would solve what is found.
     let mut keeps_by_choice = false;
-    let is_member = renaming.class().is_some();
+    let is_method = renaming.class().is_some();
+    let is_member = is_method || !renaming.bound.is_empty();
     if is_dunder(renaming.old) {
         problems.push(format!("Python itself uses `{}`", renaming.old));
     }
@@ -37,13 +38,15 @@ pub(super) fn check(
             same.filter(|member| !renaming.is_edited(&member.document.path, member.name_span.start));
         let not_renamed: Vec<&Member> = not_renamed.collect();
         if !not_renamed.is_empty() {
+            let attribute =
+                if is_method { "" } else { "an attribute that is bound to it is renamed with it; " };
             problems.push(format!(
-                "`{}` is also defined in {} and keeps its name there",
+                "{attribute}`{}` is also defined in {} and keeps its name there",
                 renaming.old,
                 classes(not_renamed.iter().copied())
             ));
             places.extend(not_renamed.iter().map(|member| at(cx, member)));
-            keeps_by_choice = is_in_family(cx, &not_renamed);
+            keeps_by_choice = is_method && is_in_family(cx, &not_renamed);
         }
         add_unknown_bases(cx, around, renaming.old, &mut problems, &mut places);
     }

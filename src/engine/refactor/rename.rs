@@ -115,8 +115,8 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
     let (edit, added) = with_references(cx, proposed, &certain, old, new);
     let added = if is_proposed { added } else { 0 };
     let before_decisions = splices_by_file(cx, &edit);
-    let renaming =
-        Renaming { old, new, definition: definition.clone(), family: &family, splices: &before_decisions };
+    let (definition, splices) = (definition.clone(), &before_decisions);
+    let renaming = Renaming { old, new, definition, family: &family, splices, bound: &[] };
     let open = match &local {
         Some(code) => open_places_of_local(cx, &renaming, &explained, code),
         None => open_places(cx, &renaming, &explained, &stand_ins.all),
@@ -146,13 +146,15 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
     reordered.extend(aliased);
     let splices = splices_by_file(cx, &edit);
     let renaming = Renaming { splices: &splices, ..renaming };
+    let bound = renaming.find_bound(cx);
+    let renaming = Renaming { bound: &bound, ..renaming };
     check_completeness(cx, &mut checks, verdict, &references, &decided, added);
     if let Some(disputes) = &disputes {
         check_agreement(cx, &mut checks, &explained, disputes);
     }
     let mangled_places = mangling::mangled_differently(cx, &renaming);
     names::check(&mut checks, new, renaming.class().is_some(), mangled_places);
-    let around = around_all(cx, renaming.definitions(), &[old, new]);
+    let around = around_all(cx, renaming.renamed(), &[old, new]);
     collision::check(cx, &mut checks, &renaming, &around, &undecided);
     overrides::check(cx, &mut checks, &renaming, &around);
     let edited = edited_locations(cx, &splices);

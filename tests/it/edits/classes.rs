@@ -44,6 +44,38 @@ print(Both().own())
     repository.plan_apply_undo(&["rename", "py://left#Left.own", "mine"]);
 }
 
+/// An attribute that is bound to a function under its name is renamed with it, and has a class with bases of its own.
+#[test]
+fn attributes_that_are_bound_to_a_function() {
+    let project = Project::parse(
+        "\
+//- /h.py
+def handle(self: object, n: int) -> int: return n
+def close(self: object) -> None: ...
+//- /a.py
+import json
+from h import close, handle
+class Base:
+    def close(self) -> None: ...
+class Sub(Base):
+    close = close
+class Plain:
+    def __init__(self) -> None:
+        self.handle = handle
+        self.process = 1
+class Other:
+    handle = handle
+print(Other().handle(3))
+",
+    );
+    let repository = Repository::new(&project);
+    let check = only_failed_check(&repository, "py://h#close", "shut", "overrides");
+    assert_eq!(check["locations"], serde_json::json!(["a.py@L4:C9"]), "{check}");
+    let check = only_failed_check(&repository, "py://h#handle", "process", "collision");
+    assert_eq!(check["locations"], serde_json::json!(["a.py@L10:C14"]), "{check}");
+    repository.plan_apply_undo(&["rename", "py://h#handle", "treat"]);
+}
+
 #[test]
 fn parameters_of_methods_that_override() {
     let project = Project::parse(
