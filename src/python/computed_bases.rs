@@ -117,13 +117,26 @@ impl Classes<'_> {
                     let targets = self.lookup.base_targets(source, *index, base, &Trail::default());
                     // A class outside of the workspace may be in stubs that cannot be searched.
                     let last = base.rsplit('.').next().unwrap_or_default();
-                    let is_hidden = || targets.is_unknown() && !is_ours(of) && names.contains(last);
+                    let may_be_it = || !is_ours(of) || self.may_be_imported(source, base, of);
+                    let is_hidden = || targets.is_unknown() && names.contains(last) && may_be_it();
                     is_hidden()
                         || targets
                             .computed
                             .as_ref()
                             .is_some_and(|(source, span)| self.may_yield(source, span, of, names))
                 })
+        })
+    }
+
+    /// Whether a base that is not found may be a class of the workspace: its module is found, and may make names
+    /// (`__getattr__`), or the module is not found and shares a part of its name with that of the class.
+    fn may_be_imported(&self, source: &Arc<SourceFile>, base: &str, of: &Class) -> bool {
+        let first = base.split('.').next().unwrap_or_default();
+        let own = &of.source.module.name;
+        let mut imports = source.outline.imports.iter().filter(|import| import.bound == first);
+        imports.any(|import| match self.lookup.imported_module(source, import) {
+            Some(module) => matches!(module.origin, ModuleOrigin::Workspace | ModuleOrigin::ExtraPath),
+            None => import.module.split('.').any(|part| own.split('.').any(|own| own == part)),
         })
     }
 

@@ -357,7 +357,7 @@ impl<'f> Lookup<'f> {
         }
     }
 
-    fn imported_module(&self, source: &SourceFile, import: &Import) -> Option<Module> {
+    pub(super) fn imported_module(&self, source: &SourceFile, import: &Import) -> Option<Module> {
         let file = &source.document.path;
         if import.level > 0 {
             return self.roots.relative(self.files, import.level, &import.module, file);

@@ -2318,6 +2318,53 @@ class C:
     }
 }
 
+/// A base that no server finds may be a class of the workspace: under another root, or made by `__getattr__` of a module.
+#[test]
+fn a_base_that_is_not_found_may_be_a_class_of_its_name() {
+    let project = Project::parse(
+        "\
+//- /lib/__init__.py
+//- /lib/mod.py
+class K:
+    def m(self): return 1
+def go(k: K):
+    k.m()
+//- /test_mod.py
+from thing.mod import K
+class L(K):
+    def m(self): return 2
+//- /pkg/__init__.py
+import importlib
+def __getattr__(name):
+    return getattr(importlib.import_module('.inner', __name__), name)
+//- /pkg/inner.py
+class C:
+    def n(self): return 1
+def go(c: C):
+    c.n()
+//- /u.py
+import pkg
+class D(pkg.C):
+    def n(self): return 2
+//- /v.py
+from httpx import C
+class E(C):
+    def n(self): return 2
+",
+    );
+    for env in [TestEnv::pyright_session(&project), TestEnv::ty(&project)] {
+        for (class, method, derived) in [
+            ("py://lib.mod#K", "py://lib.mod#K.m", "test_mod.py:3:9"),
+            ("py://pkg.inner#C", "py://pkg.inner#C.n", "u.py:3:9"),
+        ] {
+            let types = env.lanser(["types", class, "--subtypes", "--json"]).answer();
+            assert_ne!(types["facts"]["completeness"]["status"], "complete", "{types}");
+            let found = uses(&env, method);
+            assert_eq!(found.unresolved, [derived], "{}", found.bundle);
+        }
+    }
+}
+
 /// The base of a class may be an item of a dictionary.
 #[test]
 fn a_base_that_is_an_item_may_be_any_class_in_it() {

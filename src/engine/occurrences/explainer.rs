@@ -246,6 +246,7 @@ impl<'l> Explainer<'l> {
             if explanation == Explanation::Other
                 && *question == ServerQuestion::Imported
                 && matches!(self.symbol.reach, Reach::Global)
+                && found.items.iter().all(|place| self.is_definition(place))
                 && matches!(self.imported(token), Explanation::Reference(_))
             {
                 return Ok(Explanation::Unresolved(ONE_OF_SEVERAL.to_owned()));
@@ -264,6 +265,12 @@ impl<'l> Explainer<'l> {
             (_, OccurrenceKind::Keyword) => self.keyword(token).await,
             _ => self.attribute(token).await,
         }
+    }
+
+    /// Whether a module, a class or a function binds a name there other than by a parameter or a local variable.
+    fn is_definition(&self, place: &LspLocation) -> bool {
+        offset_of(self.cx, place)
+            .is_some_and(|(document, offset)| self.classes.defined_at(&document.path, offset).is_some())
     }
 
     /// The definitions without the names in import statements: a server ends there when it cannot follow the import, such as of a
