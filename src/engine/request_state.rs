@@ -12,7 +12,7 @@ use crate::model::environment::{Environment, OtherTool, Tool};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request, Scope};
 use crate::path::{AbsPath, WorkspacePath};
-use crate::python::hierarchy::imports_where;
+use crate::python::module_imports::imports_where;
 use crate::python::modules::ImportRoots;
 use crate::python::not_found::{NotFound, NotFoundReason, near_files};
 use crate::python::outline::DefinitionKind;

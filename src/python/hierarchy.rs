@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::bases::ClassRef;
 use super::lookup::{Lookup, SourceFile, Trail};
 use super::modules::{ImportRoots, Module, ModuleOrigin};
-use super::outline::{DefinitionKind, Imported, Span};
+use super::outline::{DefinitionKind, Span};
 use crate::path::AbsPath;
 use crate::text::names::whole_names;
 use crate::workspace::files::{Document, Files};
@@ -175,61 +175,6 @@ impl HierarchyBuilder<'_> {
 fn makes_a_tuple(expression: &str) -> bool {
     let function = expression.split('(').next().unwrap_or_default().trim();
     matches!(function.rsplit('.').next(), Some("namedtuple" | "NamedTuple"))
-}
-
-/// How a file imports modules.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ModuleImports {
-    /// Whether it imports one of them in any form.
-    pub any: bool,
-    /// Whether it imports all names of one (`*`).
-    pub star: bool,
-    /// The names that it binds to them as objects, where these are not their own names.
-    pub aliases: BTreeSet<String>,
-}
-
-/// How a file imports `modules`.
-#[must_use]
-pub fn imports_of(
-    files: &dyn Files,
-    roots: &ImportRoots,
-    file: &AbsPath,
-    modules: &[AbsPath],
-) -> ModuleImports {
-    imports_where(files, roots, file, |path| modules.contains(path))
-}
-
-/// How a file imports the modules whose files `is_wanted`.
-#[must_use]
-pub fn imports_where(
-    files: &dyn Files,
-    roots: &ImportRoots,
-    file: &AbsPath,
-    is_wanted: impl Fn(&AbsPath) -> bool,
-) -> ModuleImports {
-    let lookup = Lookup::new(files, roots);
-    let Some(source) = source(&lookup, roots, file) else { return ModuleImports::default() };
-    let leads = |module: &Module| [&module.source, &module.stub].into_iter().flatten().any(&is_wanted);
-    let mut found = ModuleImports::default();
-    for import in &source.outline.imports {
-        let Some(module) = roots.imported(files, import, file) else { continue };
-        let submodule = match &import.what {
-            Imported::Name(name) => roots.submodule(files, &module, name),
-            _ => None,
-        };
-        let is_object = match &import.what {
-            Imported::Name(_) => submodule.is_some_and(|module| leads(&module)),
-            Imported::Module => leads(&module),
-            Imported::Top | Imported::Star => false,
-        };
-        let is_it = is_object || leads(&module);
-        found.any |= is_it;
-        found.star |= is_it && import.what == Imported::Star;
-        if is_object {
-            found.aliases.insert(import.bound.clone());
-        }
-    }
-    found
 }
 
 fn source(lookup: &Lookup<'_>, roots: &ImportRoots, file: &AbsPath) -> Option<Arc<SourceFile>> {

@@ -395,31 +395,59 @@ impl GitRevision {
             .filter_map(|other| Some((other, self.read(other)?)))
             .collect();
         let own = &removed.iter().find(|(other, _)| *other == path)?.1;
-        let name = |path: &WorkspacePath| path.as_str().rsplit('/').next().map(str::to_owned);
         let added = now.files().keys().filter(|other| may_be_code(other) && !before.contains_key(*other));
-        let mut candidates: Vec<(u64, bool, &WorkspacePath, Vec<u8>)> = added
-            .take(MAX_NEW_FILES)
-            .filter_map(|other| {
-                let bytes = read_bytes(&now.absolute(other)).ok()?;
-                let similarity = similarity(own, &bytes);
-                (similarity >= MIN_SIMILARITY).then(|| (similarity, name(other) == name(path), other, bytes))
-            })
-            .collect();
-        candidates.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then_with(|| a.2.cmp(b.2)));
-        let is_most_similar_here = |(own, _, _, bytes): &&(u64, bool, &WorkspacePath, Vec<u8>)| {
-            removed.iter().all(|(other, text)| *other == path || similarity(text, bytes) <= *own)
-        };
-        candidates.iter().find(is_most_similar_here).map(|(_, _, path, _)| (*path).clone())
+        let added = added.take(MAX_NEW_FILES);
+        let added = added.filter_map(|other| Some((other, read_bytes(&now.absolute(other)).ok()?)));
+        let others = removed.iter().filter(|(other, _)| *other != path).map(|(_, text)| text.as_slice());
+        let found = rename_candidates(path, own, added, &others.collect::<Vec<_>>());
+        found.into_iter().next().map(|candidate| candidate.path.clone())
     }
+}
+
+/// A file that another one may have been renamed to.
+pub(crate) struct RenameCandidate<'p> {
+    /// In thousandths.
+    pub(crate) similarity: u64,
+    /// How many names at the end of its path are those of the other one's: of the file, its folder, and so on.
+    pub(crate) kept_names: usize,
+    pub(crate) path: &'p WorkspacePath,
+    pub(crate) content: Vec<u8>,
+}
+
+/// The added files that a removed one may have been renamed to, as git detects renames: the most similar first, then those that keep
+/// more of its path. None to which another removed file is more similar.
+pub(crate) fn rename_candidates<'p>(
+    path: &WorkspacePath,
+    own: &[u8],
+    added: impl Iterator<Item = (&'p WorkspacePath, Vec<u8>)>,
+    other_removed: &[&[u8]],
+) -> Vec<RenameCandidate<'p>> {
+    let kept_names = |other: &WorkspacePath| {
+        let (mine, other) = (path.as_str().rsplit('/'), other.as_str().rsplit('/'));
+        mine.zip(other).take_while(|(mine, other)| mine == other).count()
+    };
+    let mut found: Vec<RenameCandidate<'p>> = added
+        .map(|(path, content)| RenameCandidate {
+            similarity: similarity(own, &content),
+            kept_names: kept_names(path),
+            path,
+            content,
+        })
+        .filter(|one| one.similarity >= MIN_SIMILARITY)
+        .filter(|one| other_removed.iter().all(|other| similarity(other, &one.content) <= one.similarity))
+        .collect();
+    let rank = |one: &RenameCandidate<'_>| std::cmp::Reverse((one.similarity, one.kept_names));
+    found.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.path.cmp(b.path)));
+    found
 }
 
 /// At most this many added files are compared with a removed one.
 const MAX_NEW_FILES: usize = 2000;
 /// The similarity, in thousandths, from which two files count as renamed; git's default.
-pub(crate) const MIN_SIMILARITY: u64 = 500;
+const MIN_SIMILARITY: u64 = 500;
 
 /// The similarity of two texts: how much of the longer one, in thousandths, they share as whole lines.
-pub(crate) fn similarity(old: &[u8], new: &[u8]) -> u64 {
+fn similarity(old: &[u8], new: &[u8]) -> u64 {
     let (shorter, longer) = (old.len().min(new.len()) as u64, old.len().max(new.len()) as u64);
     if old == new {
         return 1000;

@@ -272,6 +272,11 @@ fn a_file_that_became_two_is_in_neither_with_certainty() {
     let output = locate(&env, &format!("a.py@L1:C5?v=git:{old}"));
     output.error(4, "E/AMBIGUOUS");
     assert_eq!(output.bundle()["resolution"]["disambiguation"].as_array().map(Vec::len), Some(2), "{output}");
+    // One of them is in a folder of the same name.
+    let old = commit(&env, &[("out/v1/cfg/c.py", Some(&text))]);
+    commit(&env, &[("out/v1/cfg/c.py", None), ("out/cfg/c.py", Some(&text)), ("out/all/c.py", Some(&text))]);
+    let output = locate(&env, &format!("out/v1/cfg/c.py@L1:C5?v=git:{old}"));
+    assert_eq!(output.answer()["resolution"]["resolved"]["at"], "out/cfg/c.py@L1:C5", "{output}");
 }
 
 /// A module became a package, with a module that has the name of a function in it.

@@ -15,7 +15,7 @@ use super::{COMPUTED_BASE, Evidence, Explanation, MANGLED, METACLASS, Token, UNK
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::{Class, Classes};
-use crate::python::hierarchy::imports_of;
+use crate::python::module_imports::imports_of;
 use crate::python::occurrences::{OccurrenceKind, is_quoted};
 use crate::python::outline::{Import, Imported, Outline};
 use crate::python::passed_on;

@@ -412,7 +412,7 @@ pub(super) const MANGLED: &str = "it is written in its mangled form";
 pub(super) const CALLED_AS_HOOK: &str = "plugins implement and call hooks by name";
 
 /// Why a member of another class is unresolved.
-const MAY_BE_SIBLING: &str = "a class with a computed base may inherit from both classes";
+const MAY_BE_SIBLING: &str = "a class whose base is computed, or not found, may inherit from both classes";
 
 /// Why what an import binds is unresolved where another one may bind the same name.
 const ONE_OF_SEVERAL: &str = "one of several imports binds the name";
@@ -421,7 +421,7 @@ const ONE_OF_SEVERAL: &str = "one of several imports binds the name";
 const METACLASS: &str = "a metaclass uses a member of its classes";
 
 /// Why the member of a class is unresolved that may be a subclass of the symbol's class.
-const COMPUTED_BASE: &str = "a base of its class is computed: it may be an override";
+const COMPUTED_BASE: &str = "a base of its class is computed, or not found: it may be an override";
 
 /// What is known of a name when the time limit ends before the server has answered: where it is written.
 pub(super) async fn unexplained(

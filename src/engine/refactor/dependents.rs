@@ -11,7 +11,7 @@ use crate::engine::failure::Failure;
 use crate::engine::inputs::Inputs;
 use crate::model::request::CheckScope;
 use crate::path::{AbsPath, WorkspacePath};
-use crate::python::hierarchy::{ModuleImports, imports_of};
+use crate::python::module_imports::{ModuleImports, imports_of};
 use crate::python::passed_on::{aliases_of, is_import_passed_on, is_module_passed_on};
 use crate::tape::{IoKind, Tape};
 use crate::workspace::files::{DiskFiles, Files as _};

@@ -14,7 +14,7 @@ use crate::relocate::{
     TargetChange, relocate,
 };
 use crate::workspace::files::Document;
-use crate::workspace::history::{MIN_SIMILARITY, similarity};
+use crate::workspace::history::rename_candidates;
 use crate::workspace::states::{ChangedFile, ContentId, States};
 
 /// The most bytes of contents that are compared for one target. It limits the time, and the result does not depend on
@@ -204,33 +204,27 @@ impl<'f> Follower<'f> {
         document.path.strip_prefix(self.root).and_then(WorkspacePath::new)
     }
 
-    /// The file that a commit renamed the target's file to, as git detects renames; none of several that are as similar.
+    /// The file that a commit renamed the target's file to, as git detects renames. Of several that are as similar, the one that keeps
+    /// the most of the path, with its folder; else none.
     fn renamed(&self, state: &TrailState, changes: &[ChangedFile]) -> Option<Arc<Document>> {
         let bytes = |blob: Option<ContentId>| self.states.content(blob?);
         let own = changes.iter().find(|file| file.path == state.path && file.after.is_none())?;
-        let own_bytes = bytes(own.before)?;
-        let name = |path: &WorkspacePath| path.as_str().rsplit('/').next().map(str::to_owned);
+        let own = bytes(own.before)?;
         let added = changes.iter().filter(|file| file.before.is_none());
-        let mut candidates: Vec<(u64, bool, &WorkspacePath, Vec<u8>)> = added
-            .filter_map(|file| {
-                let content = bytes(file.after)?;
-                let alike = similarity(&own_bytes, &content);
-                (alike >= MIN_SIMILARITY)
-                    .then(|| (alike, name(&file.path) == name(&state.path), &file.path, content))
-            })
-            .collect();
-        candidates.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then_with(|| a.2.cmp(b.2)));
-        let removed: Vec<Vec<u8>> = changes
-            .iter()
-            .filter(|file| file.after.is_none() && file.path != state.path)
-            .filter_map(|file| bytes(file.before))
-            .collect();
-        candidates.retain(|(alike, _, _, content)| {
-            removed.iter().all(|other| similarity(other, content) <= *alike)
-        });
-        let is_one_of_several = matches!(candidates.as_slice(), [first, second, ..] if first.0 == second.0);
-        let (_, _, path, content) = candidates.into_iter().next().filter(|_| !is_one_of_several)?;
-        Some(self.document(path, content))
+        let added = added.filter_map(|file| Some((&file.path, bytes(file.after)?)));
+        let removed = changes.iter().filter(|file| file.after.is_none() && file.path != state.path);
+        let removed: Vec<Vec<u8>> = removed.filter_map(|file| bytes(file.before)).collect();
+        let removed: Vec<&[u8]> = removed.iter().map(Vec::as_slice).collect();
+        let candidates = rename_candidates(&state.path, &own, added, &removed);
+        let is_one_of_several = match candidates.as_slice() {
+            [first, second, ..] => {
+                let keeps_more = first.kept_names > second.kept_names.max(1);
+                first.similarity == second.similarity && !keeps_more
+            }
+            _ => false,
+        };
+        let heir = candidates.into_iter().next().filter(|_| !is_one_of_several)?;
+        Some(self.document(heir.path, heir.content))
     }
 }
 

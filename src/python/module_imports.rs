@@ -1,0 +1,191 @@
+//! Which modules a file imports, and how. Many files are asked about few modules, so that a file is only parsed if an import in it
+//! spells the name of one.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::modules::{ImportRoots, Module};
+use super::outline::{Imported, Outline};
+use crate::path::AbsPath;
+use crate::text::names::{names_of, whole_names};
+use crate::workspace::files::Files;
+
+/// How a file imports modules.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModuleImports {
+    /// Whether it imports one of them in any form.
+    pub any: bool,
+    /// Whether it imports all names of one (`*`).
+    pub star: bool,
+    /// The names that it binds to them as objects, where these are not their own names.
+    pub aliases: BTreeSet<String>,
+}
+
+/// How a file imports `modules`.
+#[must_use]
+pub fn imports_of(
+    files: &dyn Files,
+    roots: &ImportRoots,
+    file: &AbsPath,
+    modules: &[AbsPath],
+) -> ModuleImports {
+    let names = WrittenNames::of(modules);
+    imports_in(files, roots, file, |text| names.may_be_imported(text), |path| modules.contains(path))
+}
+
+/// How a file imports the modules whose files `is_wanted`.
+#[must_use]
+pub fn imports_where(
+    files: &dyn Files,
+    roots: &ImportRoots,
+    file: &AbsPath,
+    is_wanted: impl Fn(&AbsPath) -> bool,
+) -> ModuleImports {
+    imports_in(files, roots, file, |_| true, is_wanted)
+}
+
+fn imports_in(
+    files: &dyn Files,
+    roots: &ImportRoots,
+    file: &AbsPath,
+    may_import: impl Fn(&str) -> bool,
+    is_wanted: impl Fn(&AbsPath) -> bool,
+) -> ModuleImports {
+    let mut found = ModuleImports::default();
+    let Some(document) = files.read(file).ok().filter(|document| may_import(&document.text)) else {
+        return found;
+    };
+    let leads = |module: &Module| [&module.source, &module.stub].into_iter().flatten().any(&is_wanted);
+    for import in &Outline::parse(&document.text).imports {
+        let Some(module) = roots.imported(files, import, file) else { continue };
+        let submodule = match &import.what {
+            Imported::Name(name) => roots.submodule(files, &module, name),
+            _ => None,
+        };
+        let is_object = match &import.what {
+            Imported::Name(_) => submodule.is_some_and(|module| leads(&module)),
+            Imported::Module => leads(&module),
+            Imported::Top | Imported::Star => false,
+        };
+        let is_it = is_object || leads(&module);
+        found.any |= is_it;
+        found.star |= is_it && import.what == Imported::Star;
+        if is_object {
+            found.aliases.insert(import.bound.clone());
+        }
+    }
+    found
+}
+
+/// The names by which imports can spell modules.
+struct WrittenNames<'m> {
+    names: BTreeSet<&'m str>,
+    /// Whether one is a package, which `from . import x` in it does not name.
+    has_package: bool,
+}
+
+impl<'m> WrittenNames<'m> {
+    fn of(modules: &'m [AbsPath]) -> Self {
+        let mut written = Self { names: BTreeSet::new(), has_package: false };
+        for module in modules {
+            let stem = module.file_name().split('.').next().unwrap_or_default();
+            let path = module.as_str();
+            let folder = path.rsplit('/').nth(1).unwrap_or_default();
+            let is_package = stem == "__init__";
+            written.has_package |= is_package;
+            // The folder of a stub package has another name: `pkg-stubs`.
+            written.names.extend(names_of(if is_package { folder } else { stem }));
+        }
+        written
+    }
+
+    /// Whether an import statement of a text has one of the names.
+    fn may_be_imported(&self, text: &str) -> bool {
+        whole_names(text, "import").any(|keyword| {
+            let statement = &text[statement_around(text, &keyword)];
+            let has_name = names_of(statement).any(|name| self.names.contains(name));
+            let is_relative = || names_of(statement.trim_start()).nth(1) == Some("import");
+            has_name || self.has_package && is_relative()
+        })
+    }
+}
+
+/// The logical lines of an import statement around its keyword. What is no statement has a span, too.
+fn statement_around(text: &str, keyword: &Range<usize>) -> Range<usize> {
+    let is_continued = |line: &str| line.trim_end_matches(['\n', '\r']).ends_with('\\');
+    let mut start = keyword.start;
+    while let Some(before) = text[..start].rfind('\n') {
+        start = before + 1;
+        if !is_continued(&text[..=before]) {
+            break;
+        }
+        start = before;
+    }
+    if !text[..start].contains('\n') {
+        start = 0;
+    }
+    let rest = &text[keyword.end..];
+    let names = rest.trim_start_matches([' ', '\t', '\\', '\r', '\n']);
+    let length = if names.starts_with('(') {
+        rest.find(')').unwrap_or(rest.len())
+    } else {
+        let mut length = 0;
+        for line in rest.split_inclusive('\n') {
+            length += line.len();
+            if !is_continued(line) {
+                break;
+            }
+        }
+        length
+    };
+    start..keyword.end + length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn modules(paths: &str) -> Vec<AbsPath> {
+        paths.split_whitespace().map(|path| AbsPath::new(path).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_module_is_spelled_in_every_form_of_an_import() {
+        let modules = modules("/w/pkg/text.py");
+        let names = WrittenNames::of(&modules);
+        for text in [
+            "import pkg.text",
+            "import os, pkg.text as t",
+            "from pkg import text",
+            "from pkg import (\n    other,\n    text,\n)\n",
+            "from pkg import \\\n    text\n",
+            "from pkg \\\n    import other, \\\r\n text\n",
+            "from pkg.text \\\n    import other\n",
+            "x = 1\ntry: from .text import *\nexcept ImportError: pass\n",
+            "if x:\n\tfrom pkg import(a, text)\n",
+        ] {
+            assert!(names.may_be_imported(text), "{text}");
+        }
+        for text in [
+            "",
+            "text = 1\nimport os\ntext",
+            "from . import other\ntext",
+            "from pkg import (\n    other,\n)\ntext\n",
+            "import context\nimportlib.text\n",
+        ] {
+            assert!(!names.may_be_imported(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_package_is_imported_without_its_name() {
+        let modules = modules("/w/pkg/__init__.py /w/other-stubs/__init__.pyi");
+        let names = WrittenNames::of(&modules);
+        for text in ["from . import x", "  from .. import x", "import other", "from pkg.sub import x"] {
+            assert!(names.may_be_imported(text), "{text}");
+        }
+        for text in ["from .sub import x", "import os", "from os import path"] {
+            assert!(!names.may_be_imported(text), "{text}");
+        }
+    }
+}
