@@ -45,7 +45,7 @@ impl Tools {
     /// Finds them. If no server is found, installs one if `install` is true. Blocking.
     ///
     /// # Errors
-    /// If the interpreter given by the user cannot be run.
+    /// If the interpreter given by the user cannot be run, or one does not answer in time.
     pub(super) fn find(
         settings: &Settings,
         environment_cache: &EnvironmentCache,
@@ -492,7 +492,7 @@ impl InputScanner {
     /// they are right. `None` if there is no such scan, or there was one in this process.
     ///
     /// # Errors
-    /// If the interpreter given by the user cannot be run.
+    /// If the interpreter given by the user cannot be run, or one does not answer in time.
     pub(super) async fn presume(
         &self,
         settings: &Arc<Settings>,
@@ -517,7 +517,7 @@ impl InputScanner {
     /// The result of a scan that began at `start` or later. `tools` are the programs if they were just found.
     ///
     /// # Errors
-    /// If the interpreter given by the user cannot be run.
+    /// If the interpreter given by the user cannot be run, or one does not answer in time.
     pub(super) async fn scan_since(
         &self,
         start: Instant,

@@ -7,7 +7,7 @@ use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::path::AbsPath;
 use crate::workspace::files::{DiskFiles, FileKind, Files as _};
 use crate::workspace::python::{
-    EnvironmentCache, EnvironmentCandidate, InterpreterHints, PythonEnvironment, candidates,
+    EnvironmentCache, EnvironmentCandidate, InterpreterHints, PythonEnvironment, PythonError, candidates,
 };
 use crate::workspace::search_path::with_usable_path;
 use crate::workspace::server_config::ServerConfig;
@@ -45,11 +45,7 @@ pub(super) fn find(
             EnvironmentCandidate::Run(interpreter) => {
                 match PythonEnvironment::probe(interpreter, memory, &variables) {
                     Ok(python) => Ok(real_interpreter(python, &files)),
-                    // With the next one, a slow moment of the machine would give another answer.
-                    Err(error) if error.is_transient() => {
-                        let hint = "try again, or name another interpreter with --python";
-                        return Err(ErrorBody::new(ErrorSymbol::LsTimeout, error.to_string()).hint(hint));
-                    }
+                    Err(error) if error.is_transient() => return Err(not_in_time(&error)),
                     Err(error) => Err(error.to_string()),
                 }
             }
@@ -70,6 +66,12 @@ pub(super) fn find(
         return Err(ErrorBody::new(ErrorSymbol::Usage, message).hint(hint));
     }
     Ok((None, problems))
+}
+
+/// The error for an interpreter that may answer later. With the next one, a slow moment of the machine would give another answer.
+pub(super) fn not_in_time(error: &PythonError) -> ErrorBody {
+    let hint = "try again, or name another interpreter with --python";
+    ErrorBody::new(ErrorSymbol::LsTimeout, error.to_string()).hint(hint)
 }
 
 /// The environment variables of an interpreter that describes itself.

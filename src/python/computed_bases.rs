@@ -11,7 +11,7 @@ use super::classes::{Class, Classes, Subclasses};
 use super::digest_cache::{DigestCache, MemorySize};
 use super::lookup::{LookupResult, NameTarget, SourceFile, Trail};
 use super::modules::ModuleOrigin;
-use super::outline::Span;
+use super::outline::{Imported, Span};
 use super::passed_on::{is_class_passed_on, passes_types_on};
 use super::roles::parameters_of;
 use super::syntax::{children, dotted, parse, preorder, text_of};
@@ -25,6 +25,9 @@ const MAKES_NO_SUBCLASS: [&str; 7] =
 
 /// Functions that make a class whose bases are an argument.
 const MAKERS: [&str; 3] = ["type", "new_class", "make_dataclass"];
+
+/// How many imports are followed from the name of a base.
+const MAX_IMPORTS: usize = 4;
 
 /// A place where a class is defined that may be a subclass.
 #[derive(Debug, Clone)]
@@ -128,15 +131,32 @@ impl Classes<'_> {
         })
     }
 
-    /// Whether a base that is not found may be a class of the workspace: its module is found, and may make names
-    /// (`__getattr__`), or the module is not found and shares a part of its name with that of the class.
-    fn may_be_imported(&self, source: &Arc<SourceFile>, base: &str, of: &Class) -> bool {
+    /// Whether a base that is not found may be a class of the workspace: its module makes names (`__getattr__`), or is not found
+    /// and shares a part of its name with that of the class.
+    fn may_be_imported(&self, source: &SourceFile, base: &str, of: &Class) -> bool {
         let first = base.split('.').next().unwrap_or_default();
-        let own = &of.source.module.name;
-        let mut imports = source.outline.imports.iter().filter(|import| import.bound == first);
-        imports.any(|import| match self.lookup.imported_module(source, import) {
-            Some(module) => matches!(module.origin, ModuleOrigin::Workspace | ModuleOrigin::ExtraPath),
-            None => import.module.split('.').any(|part| own.split('.').any(|own| own == part)),
+        self.may_lead_to(source, first, &of.source.module.name, MAX_IMPORTS)
+    }
+
+    /// Whether what a module binds under a name may be a module of this name, or in it. `depth` limits how many imports are followed.
+    fn may_lead_to(&self, source: &SourceFile, name: &str, own: &str, depth: usize) -> bool {
+        let is_own = |word: &str| own.split('.').any(|part| part == word);
+        let mut imports = source.outline.imports.iter();
+        imports.any(|import| {
+            let imported = match &import.what {
+                Imported::Name(imported) if import.bound == name => Some(imported.as_str()),
+                Imported::Star => Some(name),
+                _ if import.bound == name => None,
+                _ => return false,
+            };
+            let Some(module) = self.lookup.imported_module(source, import) else {
+                return import.module.split('.').chain(imported).any(is_own);
+            };
+            let Some(from) = module.file().filter(|_| is_workspace(module.origin)) else { return false };
+            let Ok(from) = self.lookup.source(&module, from) else { return false };
+            let makes_names = || from.outline.children(None).any(|(_, one)| one.name == "__getattr__");
+            makes_names()
+                || depth > 0 && imported.is_some_and(|name| self.may_lead_to(&from, name, own, depth - 1))
         })
     }
 
@@ -194,7 +214,11 @@ fn is_ours(class: &Class) -> bool {
 }
 
 fn is_of_workspace(source: &SourceFile) -> bool {
-    matches!(source.module.origin, ModuleOrigin::Workspace | ModuleOrigin::ExtraPath)
+    is_workspace(source.module.origin)
+}
+
+const fn is_workspace(origin: ModuleOrigin) -> bool {
+    matches!(origin, ModuleOrigin::Workspace | ModuleOrigin::ExtraPath)
 }
 
 /// Whether a base of a class may be computed from the class of an object: `type(x)`, `x.__class__`, or the first parameter of a method

@@ -21,16 +21,16 @@ pub struct ModuleImports {
     pub aliases: BTreeSet<String>,
 }
 
-/// How a file imports `modules`.
+/// How a file imports the modules.
 #[must_use]
 pub fn imports_of(
     files: &dyn Files,
     roots: &ImportRoots,
     file: &AbsPath,
-    modules: &[AbsPath],
+    modules: &WantedModules<'_>,
 ) -> ModuleImports {
-    let names = WrittenNames::of(modules);
-    imports_in(files, roots, file, |text| names.may_be_imported(text), |path| modules.contains(path))
+    let is_wanted = |path: &AbsPath| modules.modules.contains(path);
+    imports_in(files, roots, file, |text| modules.may_be_imported(text), is_wanted)
 }
 
 /// How a file imports the modules whose files `is_wanted`.
@@ -77,35 +77,43 @@ fn imports_in(
     found
 }
 
-/// The names by which imports can spell modules.
-struct WrittenNames<'m> {
+/// Modules, and the names by which imports can spell them.
+#[derive(Debug)]
+pub struct WantedModules<'m> {
+    modules: &'m [AbsPath],
     names: BTreeSet<&'m str>,
     /// Whether one is a package, which `from . import x` in it does not name.
     has_package: bool,
 }
 
-impl<'m> WrittenNames<'m> {
-    fn of(modules: &'m [AbsPath]) -> Self {
-        let mut written = Self { names: BTreeSet::new(), has_package: false };
+impl<'m> WantedModules<'m> {
+    /// The modules of these files.
+    #[must_use]
+    pub fn new(modules: &'m [AbsPath]) -> Self {
+        let mut written = Self { modules, names: BTreeSet::new(), has_package: false };
         for module in modules {
             let stem = module.file_name().split('.').next().unwrap_or_default();
             let path = module.as_str();
             let folder = path.rsplit('/').nth(1).unwrap_or_default();
             let is_package = stem == "__init__";
             written.has_package |= is_package;
-            // The folder of a stub package has another name: `pkg-stubs`.
-            written.names.extend(names_of(if is_package { folder } else { stem }));
+            // The folder of a stub package has another name: `pkg-stubs`. `from .__init__ import x` is possible, too.
+            written.names.extend(names_of(if is_package { folder } else { stem }).chain([stem]));
         }
         written
     }
 
     /// Whether an import statement of a text has one of the names.
     fn may_be_imported(&self, text: &str) -> bool {
+        // Statements do not overlap. In a text where they seem to, only parsing tells what they are.
+        let mut unread = 2 * text.len();
         whole_names(text, "import").any(|keyword| {
-            let statement = &text[statement_around(text, &keyword)];
-            let has_name = names_of(statement).any(|name| self.names.contains(name));
-            let is_relative = || names_of(statement.trim_start()).nth(1) == Some("import");
-            has_name || self.has_package && is_relative()
+            let span = statement_around(text, &keyword);
+            let Some(rest) = unread.checked_sub(span.len()) else { return true };
+            unread = rest;
+            let has_name = names_of(&text[span.clone()]).any(|name| self.names.contains(name));
+            let before = text[span.start..keyword.start].trim_end_matches([' ', '\t', '\\', '\r', '\n']);
+            has_name || self.has_package && before.ends_with('.')
         })
     }
 }
@@ -126,18 +134,18 @@ fn statement_around(text: &str, keyword: &Range<usize>) -> Range<usize> {
     }
     let rest = &text[keyword.end..];
     let names = rest.trim_start_matches([' ', '\t', '\\', '\r', '\n']);
-    let length = if names.starts_with('(') {
-        rest.find(')').unwrap_or(rest.len())
-    } else {
-        let mut length = 0;
-        for line in rest.split_inclusive('\n') {
-            length += line.len();
-            if !is_continued(line) {
-                break;
-            }
+    let has_parentheses = names.starts_with('(');
+    let mut length = 0;
+    for line in rest.split_inclusive('\n') {
+        length += line.len();
+        // A comment may have a parenthesis; there are no strings.
+        let is_closed = line.split('#').next().unwrap_or_default().contains(')');
+        let is_blank = rest[..length].trim_matches([' ', '\t', '\\', '\r', '\n']).is_empty();
+        let goes_on = if has_parentheses { !is_closed } else { is_blank || is_continued(line) };
+        if !goes_on {
+            break;
         }
-        length
-    };
+    }
     start..keyword.end + length
 }
 
@@ -152,12 +160,13 @@ mod tests {
     #[test]
     fn a_module_is_spelled_in_every_form_of_an_import() {
         let modules = modules("/w/pkg/text.py");
-        let names = WrittenNames::of(&modules);
+        let names = WantedModules::new(&modules);
         for text in [
             "import pkg.text",
             "import os, pkg.text as t",
             "from pkg import text",
             "from pkg import (\n    other,\n    text,\n)\n",
+            "from pkg import (  # (all)\n    other,  # )\n    text,\n)\n",
             "from pkg import \\\n    text\n",
             "from pkg \\\n    import other, \\\r\n text\n",
             "from pkg.text \\\n    import other\n",
@@ -178,10 +187,24 @@ mod tests {
     }
 
     #[test]
+    fn a_text_in_which_statements_never_end_is_parsed() {
+        let modules = modules("/w/text.py");
+        assert!(WantedModules::new(&modules).may_be_imported(&"import (\n".repeat(100_000)));
+    }
+
+    #[test]
     fn a_package_is_imported_without_its_name() {
         let modules = modules("/w/pkg/__init__.py /w/other-stubs/__init__.pyi");
-        let names = WrittenNames::of(&modules);
-        for text in ["from . import x", "  from .. import x", "import other", "from pkg.sub import x"] {
+        let names = WantedModules::new(&modules);
+        for text in [
+            "from . import x",
+            "  from .. import x",
+            "try: from . import x\nexcept ImportError: pass",
+            "import os; from . \\\n  import x",
+            "from .__init__ import x",
+            "import other",
+            "from pkg.sub import x",
+        ] {
             assert!(names.may_be_imported(text), "{text}");
         }
         for text in ["from .sub import x", "import os", "from os import path"] {

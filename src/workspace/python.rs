@@ -494,7 +494,8 @@ fn run_probe(
     let (Some(status), true, bytes) = (found.status, found.is_complete, found.stdout) else {
         return Err(PythonError::Deadline { interpreter: interpreter.clone() });
     };
-    if let Some(signal) = status.signal() {
+    // Any other signal may be a defect of the interpreter.
+    if let Some(signal @ (9 | 15)) = status.signal() {
         return Err(busy(format!("signal {signal} ended it")));
     }
     if !status.success() {

@@ -2274,14 +2274,29 @@ def typed(k: mod.C):
     k.n()
 //- /v.py
 from u import K, f
+from a import h
+from b import h
 f()
+h()
 def go(k: K):
     k.m()
+//- /one.py
+try: from fast import H
+except ImportError: from slow import H
+def go(h: H):
+    h.q()
+//- /a.py
+def h(): return 1
+//- /b.py
+def h(): return 2
 class Alone:
     def n(self):
         return 2
 Alone().n()
 //- /fast.py
+class Base:
+    def q(self): return 1
+class H(Base): pass
 def f(): return 1
 def g(): return 1
 class K:
@@ -2289,6 +2304,8 @@ class K:
 class C:
     def n(self): return 1
 //- /slow.py
+class H:
+    def q(self): return 2
 def f(): return 2
 def g(): return 2
 class K:
@@ -2299,9 +2316,10 @@ class C:
     );
     for env in [TestEnv::pyright_session(&project), TestEnv::ty(&project)] {
         for (symbol, places) in [
-            ("py://slow#f", &["v.py:2:1"][..]),
+            ("py://slow#f", &["v.py:4:1"][..]),
             ("py://slow#g", &["u.py:10:5"]),
-            ("py://slow#K.m", &["v.py:4:7"]),
+            ("py://slow#K.m", &["v.py:7:7"]),
+            ("py://slow#H.q", &["one.py:4:7"]),
             ("py://slow#C.n", &["u.py:12:7"]),
             ("py://slow#C", &["u.py:11:18"]),
         ] {
@@ -2313,7 +2331,7 @@ class C:
                 assert_eq!(is_unresolved, found.status != "complete", "{symbol}: {}", found.bundle);
             }
         }
-        let found = uses(&env, "py://v#Alone.n");
+        let found = uses(&env, "py://b#Alone.n");
         assert_eq!((found.status.as_str(), found.unresolved.len()), ("complete", 0), "{}", found.bundle);
     }
 }
@@ -2346,21 +2364,64 @@ def go(c: C):
 import pkg
 class D(pkg.C):
     def n(self): return 2
+//- /test_star.py
+from thing.mod import *
+class M(K):
+    def m(self): return 3
 //- /v.py
 from httpx import C
 class E(C):
+    def n(self): return 2
+//- /compat.py
+from httpx import C
+//- /w.py
+from compat import C
+class F(C):
     def n(self): return 2
 ",
     );
     for env in [TestEnv::pyright_session(&project), TestEnv::ty(&project)] {
         for (class, method, derived) in [
-            ("py://lib.mod#K", "py://lib.mod#K.m", "test_mod.py:3:9"),
-            ("py://pkg.inner#C", "py://pkg.inner#C.n", "u.py:3:9"),
+            ("py://lib.mod#K", "py://lib.mod#K.m", &["test_mod.py:3:9", "test_star.py:3:9"][..]),
+            ("py://pkg.inner#C", "py://pkg.inner#C.n", &["u.py:3:9"]),
         ] {
             let types = env.lanser(["types", class, "--subtypes", "--json"]).answer();
             assert_ne!(types["facts"]["completeness"]["status"], "complete", "{types}");
             let found = uses(&env, method);
-            assert_eq!(found.unresolved, [derived], "{}", found.bundle);
+            assert_eq!(found.unresolved, derived, "{}", found.bundle);
+        }
+    }
+}
+
+/// An object of a class that is registered with an abstract one passes for that.
+#[test]
+fn calls_through_a_class_that_another_is_registered_with_are_unresolved() {
+    let project = Project::parse(
+        "\
+//- /m.py
+from abc import ABC, abstractmethod
+class Base(ABC):
+    @abstractmethod
+    def run(self): ...
+@Base.register
+class A:
+    def run(self): return 1
+class B:
+    def run(self): return 1
+class C:
+    def run(self): return 1
+//- /use.py
+from m import B, Base
+Base.register(B)
+def f(b: Base):
+    b.run()
+",
+    );
+    for env in [TestEnv::pyright_session(&project), TestEnv::ty(&project)] {
+        for (method, unresolved) in
+            [("py://m#A.run", &["use.py:4:7"][..]), ("py://m#B.run", &["use.py:4:7"]), ("py://m#C.run", &[])]
+        {
+            assert_eq!(uses(&env, method).unresolved, unresolved, "{method}");
         }
     }
 }

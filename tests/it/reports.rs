@@ -212,7 +212,7 @@ fn only_new_diagnostics() {
     assert_eq!(base(&new(&["src/o.py"])), (1, 1, 0));
     commit(&env, "two");
     assert_eq!(base(&new(&[])), (0, 0, 2));
-    assert_eq!(env.lanser(["diag", "--new", "--fail-on", "error"]).code, Some(0));
+    assert_eq!(env.lanser(["diag", "--fail-on", "new-error"]).code, Some(0));
     let bundle = new(&["--base", "HEAD~1"]);
     assert_eq!(base(&bundle), (2, 2, 0));
     let commit = bundle["facts"]["diagnostics"]["base"]["commit"].as_str().unwrap().to_owned();

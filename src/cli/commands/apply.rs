@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::diag::{Level, WithArgs};
+use super::diag::{FailOn, WithArgs};
 use crate::cli::context::CliContext;
 use crate::cli::guards::{GuardArgs, RenameGuardArgs, WriteArgs};
 use crate::cli::settings::CliSettings;
@@ -38,29 +38,6 @@ pub(crate) struct CheckArgs {
 
     #[command(flatten)]
     pub(crate) with: WithArgs,
-}
-
-/// The value of `check --fail-on`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum FailOn {
-    /// Information and worse
-    Information,
-    /// Warnings and errors
-    Warning,
-    /// Errors only
-    Error,
-    /// The same as `error`
-    NewError,
-}
-
-impl From<FailOn> for Severity {
-    fn from(level: FailOn) -> Self {
-        match level {
-            FailOn::Information => Level::Information.into(),
-            FailOn::Warning => Level::Warning.into(),
-            FailOn::Error | FailOn::NewError => Level::Error.into(),
-        }
-    }
 }
 
 impl ApplyArgs {

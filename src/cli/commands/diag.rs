@@ -28,9 +28,9 @@ pub(crate) struct DiagArgs {
 
     /// Exit with code 1 if there is a diagnostic of this severity or worse
     #[arg(long, value_name = "LEVEL")]
-    pub(crate) fail_on: Option<Level>,
+    pub(crate) fail_on: Option<FailOn>,
 
-    /// Report only what is new since a git revision
+    /// Report only what is new since a git revision; implied by `--fail-on new-error`
     #[arg(long)]
     pub(crate) new: bool,
 
@@ -88,13 +88,39 @@ impl From<Level> for Severity {
     }
 }
 
+/// The value of `--fail-on`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FailOn {
+    /// Any diagnostic
+    Hint,
+    /// Information and worse
+    Information,
+    /// Warnings and errors
+    Warning,
+    /// Errors only
+    Error,
+    /// Errors that are new: what `check` reports, and `diag --new`
+    NewError,
+}
+
+impl From<FailOn> for Severity {
+    fn from(level: FailOn) -> Self {
+        match level {
+            FailOn::Hint => Level::Hint.into(),
+            FailOn::Information => Level::Information.into(),
+            FailOn::Warning => Level::Warning.into(),
+            FailOn::Error | FailOn::NewError => Level::Error.into(),
+        }
+    }
+}
+
 impl DiagArgs {
     pub(crate) fn request(&self, context: &CliContext, settings: &CliSettings) -> Result<Request, ErrorBody> {
         let mut options = context.options(settings);
         let severity = Severity::from(self.severity);
         options.severity = (severity != Severity::Information).then_some(severity);
         options.fail_on = self.fail_on.map(Severity::from);
-        options.new = self.new;
+        options.new = self.new || self.fail_on == Some(FailOn::NewError);
         options.base.clone_from(&self.base);
         options.with = self.with.analyzers(settings)?;
         let mut selector = None;

@@ -27,13 +27,22 @@ pub(super) fn items<'i, T>(facts: &'i Facts, found: &'i [T]) -> Vec<ListItem<'i,
         .collect()
 }
 
-impl<T> ListItem<'_, T> {
-    /// Its line; `found` gives that of what was asked for.
-    pub(super) fn text(&self, links: Links<'_>, found: impl Fn(Links<'_>, &T) -> String) -> String {
+impl<'i, T> ListItem<'i, T> {
+    /// Its line; `found` gives that of what was asked for. `last_reason` is that of the unresolved occurrence before, which is not
+    /// repeated.
+    pub(super) fn text(
+        &self,
+        links: Links<'_>,
+        last_reason: &mut Option<&'i str>,
+        found: impl Fn(Links<'_>, &T) -> String,
+    ) -> String {
         match self {
             Self::Found(item) => found(links, item),
             Self::Override(item) => override_line(links, item),
-            Self::Unresolved(item) => unresolved(links, item),
+            Self::Unresolved(item) => {
+                let is_same = last_reason.replace(&item.reason) == Some(&item.reason);
+                unresolved(links, item, if is_same { "same" } else { &item.reason })
+            }
         }
     }
 }
@@ -65,9 +74,9 @@ pub(super) fn override_line(links: Links<'_>, item: &Override) -> String {
 }
 
 /// The line of an unresolved occurrence.
-pub(super) fn unresolved(links: Links<'_>, item: &UnresolvedOccurrence) -> String {
+fn unresolved(links: Links<'_>, item: &UnresolvedOccurrence, reason: &str) -> String {
     let preview = item.preview.as_deref().unwrap_or_default().trim();
-    format!("{}  [unresolved: {}]", line(links, &item.at, preview), item.reason)
+    format!("{}  [unresolved: {reason}]", line(links, &item.at, preview))
 }
 
 /// The line of a definition.

@@ -124,12 +124,13 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
             let overriding = verdict.explained.map_or(0, |counts| counts.overriding as usize);
             completeness(printer, verdict, lists::counts(explained, "reference", overriding))
         });
+        let mut last_reason = None;
         list(
             printer,
             bundle,
             &lists::items(facts, references),
             budget,
-            |item| Some(item.text(links, lists::reference)),
+            |item| Some(item.text(links, &mut last_reason, lists::reference)),
             &summary,
         );
     }
@@ -154,12 +155,13 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
         );
     }
     if let Some(found) = &facts.calls {
+        let mut last_reason = None;
         list(
             printer,
             bundle,
             &lists::items(facts, found),
             budget,
-            |item| Some(item.text(links, calls::call)),
+            |item| Some(item.text(links, &mut last_reason, calls::call)),
             &calls::summary(printer, bundle, facts, found),
         );
     }
@@ -235,7 +237,7 @@ fn list<T: serde::Serialize>(
     bundle: &Bundle,
     items: &[T],
     budget: &mut Budget,
-    text: impl Fn(&T) -> Option<String>,
+    mut text: impl FnMut(&T) -> Option<String>,
     summary: &str,
 ) {
     let mut shown = 0;

@@ -40,7 +40,13 @@ pub(super) fn trusted(
             if !may_run(&path) {
                 continue;
             }
-            let Ok(found) = PythonEnvironment::probe(&path, &cache, &variables) else { continue };
+            let found = match PythonEnvironment::probe(&path, &cache, &variables) {
+                Ok(found) => found,
+                Err(error) if error.is_transient() => {
+                    return Err(Failure::reported(python_env::not_in_time(&error)));
+                }
+                Err(_) => continue,
+            };
             let found = python_env::real_interpreter(found, &DiskFiles::new());
             if is_new_enough(&found) && may_run(&found.interpreter) {
                 return Ok(found);

@@ -15,7 +15,7 @@ use super::{COMPUTED_BASE, Evidence, Explanation, MANGLED, METACLASS, Token, UNK
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::{Class, Classes};
-use crate::python::module_imports::imports_of;
+use crate::python::module_imports::{WantedModules, imports_of};
 use crate::python::occurrences::{OccurrenceKind, is_quoted};
 use crate::python::outline::{Import, Imported, Outline};
 use crate::python::passed_on;
@@ -705,6 +705,7 @@ impl HeldModules {
     fn of(cx: &RequestContext<'_>, symbol: &SearchedSymbol) -> Self {
         let (files, roots) = (&cx.state.files, &cx.state.inputs.roots);
         let modules: Vec<AbsPath> = symbol.definitions.iter().map(|(path, _)| path.clone()).collect();
+        let modules = WantedModules::new(&modules);
         let mut queue: Vec<String> =
             symbol.modules.iter().map(|module| last_part(module).to_owned()).collect();
         let mut held = Self { may_be_anywhere: false, names: queue.iter().cloned().collect() };

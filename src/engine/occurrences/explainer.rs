@@ -246,8 +246,8 @@ impl<'l> Explainer<'l> {
             if explanation == Explanation::Other
                 && *question == ServerQuestion::Imported
                 && matches!(self.symbol.reach, Reach::Global)
-                && found.items.iter().all(|place| self.is_definition(place))
-                && matches!(self.imported(token), Explanation::Reference(_))
+                && found.items.iter().all(|place| self.is_class_or_function(place))
+                && self.is_import_of_it(token)
             {
                 return Ok(Explanation::Unresolved(ONE_OF_SEVERAL.to_owned()));
             }
@@ -267,10 +267,19 @@ impl<'l> Explainer<'l> {
         }
     }
 
-    /// Whether a module, a class or a function binds a name there other than by a parameter or a local variable.
-    fn is_definition(&self, place: &LspLocation) -> bool {
-        offset_of(self.cx, place)
-            .is_some_and(|(document, offset)| self.classes.defined_at(&document.path, offset).is_some())
+    fn is_class_or_function(&self, place: &LspLocation) -> bool {
+        let defined = offset_of(self.cx, place)
+            .and_then(|(document, offset)| self.classes.defined_at(&document.path, offset));
+        defined.is_some_and(|defined| {
+            defined.kind.is_function() || defined.kind == crate::python::outline::DefinitionKind::Class
+        })
+    }
+
+    /// Whether an import that binds the name leads to the symbol, as the syntax shows it.
+    fn is_import_of_it(&self, token: &Token) -> bool {
+        let find = || matches!(self.imported(token), Explanation::Reference(_)).then_some(true);
+        let query = ("one of several imports", &token.document.path, token.span.start);
+        self.cx.state.tape.query_rare(IoKind::Index, &query, find).unwrap_or_default()
     }
 
     /// The definitions without the names in import statements: a server ends there when it cannot follow the import, such as of a

@@ -10,6 +10,7 @@ use crate::path::AbsPath;
 use crate::python::classes::{Class, ClassId, Classes, DefinitionInfo};
 use crate::python::hierarchy::Relation;
 use crate::python::outline::Outline;
+use crate::python::registered::registrars_of;
 use crate::python::stdlib::is_stdlib;
 use crate::workspace::files::Files as _;
 
@@ -54,6 +55,8 @@ pub(super) struct Family {
     pub(super) has_metaclass: bool,
     /// Whether the objects of the class are classes, whose members its methods may assign.
     pub(super) is_of_metaclass: bool,
+    /// The names of classes with which one of the family is registered as a virtual subclass.
+    registrars: BTreeSet<String>,
     /// The class of the member.
     class: Option<Class>,
     /// The names of it and of its subclasses.
@@ -75,6 +78,7 @@ impl Family {
             is_cut: false,
             has_metaclass: false,
             is_of_metaclass: false,
+            registrars: BTreeSet::new(),
             class: None,
             names: BTreeSet::new(),
         };
@@ -115,7 +119,14 @@ impl Family {
                 family.has_unknown_base |= classes.has_unknown_base(&derived);
                 family.has_metaclass |= classes.has_metaclass(&derived);
                 family.beside.extend(classes.ancestors(&derived).iter().map(Class::id));
+                family.registrars.extend(derived.registrars().map(str::to_owned));
                 family.below.insert(derived.id());
+            }
+            family.registrars.extend(class.registrars().map(str::to_owned));
+        }
+        for name in &family.names {
+            for document in files_with(cx, name).iter().filter_map(|path| cx.state.files.read(path).ok()) {
+                family.registrars.extend(registrars_of(&document.text, name).into_iter().map(str::to_owned));
             }
         }
         if Profile::of(cx.settings.server).hides_stubs {
@@ -214,6 +225,9 @@ impl Family {
         }
         if self.own.is_empty() {
             return Dispatch::Never;
+        }
+        if self.registrars.contains(class.name()) {
+            return Dispatch::Unknown(id.name);
         }
         if ABSTRACT_MODULES.contains(&id.module.as_str()) && self.is_written_as(class.name()) {
             return Dispatch::Structural;

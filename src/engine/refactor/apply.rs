@@ -136,7 +136,7 @@ fn changed_signatures(cx: &RequestContext<'_>, plan: &EditPlan) -> Vec<String> {
     let more = changed.len().saturating_sub(MAX_SIGNATURES);
     let note = |(name, what): (String, &str)| {
         format!(
-            "{name}: {what}; calls through objects of unknown types are not checked: before it is written, `lanser calls {name}` lists them"
+            "{name}: {what}; calls through objects of unknown types are not checked; in the state before the edit, `lanser calls {name}` lists them"
         )
     };
     let mut notes: Vec<String> = changed.into_iter().take(MAX_SIGNATURES).map(note).collect();

@@ -63,15 +63,18 @@ impl Renaming<'_> {
         self.definitions().chain(self.bound)
     }
 
-    /// The members that the edits rename and that are none of the definitions (see [`Self::bound`]).
+    /// The members that the edits rename in classes that have none of the definitions (see [`Self::bound`]), one of each class.
     pub(super) fn find_bound(&self, cx: &RequestContext<'_>) -> Vec<DefinitionSite> {
+        let class =
+            |document: &Document, at| class_of(&Outline::parse(&document.text), at).map(|(_, class)| class);
+        let own = self.definitions().map(|(document, at)| (document.path.clone(), class(document, *at)));
+        let mut known: BTreeSet<(AbsPath, Option<usize>)> = own.collect();
         let mut found = Vec::new();
         for (path, splices) in self.splices {
             let Ok(document) = cx.state.files.read(path) else { continue };
-            let outline = Outline::parse(&document.text);
             for at in splices.iter().map(|splice| splice.span.start) {
-                let is_known = || self.definitions().any(|(known, own)| known.path == *path && *own == at);
-                if class_of(&outline, at).is_some() && !is_known() {
+                let class = class(&document, at);
+                if class.is_some() && known.insert((path.clone(), class)) {
                     found.push((document.clone(), at));
                 }
             }

@@ -11,7 +11,7 @@ use crate::engine::failure::Failure;
 use crate::engine::inputs::Inputs;
 use crate::model::request::CheckScope;
 use crate::path::{AbsPath, WorkspacePath};
-use crate::python::module_imports::{ModuleImports, imports_of};
+use crate::python::module_imports::{ModuleImports, WantedModules, imports_of};
 use crate::python::passed_on::{aliases_of, is_import_passed_on, is_module_passed_on};
 use crate::tape::{IoKind, Tape};
 use crate::workspace::files::{DiskFiles, Files as _};
@@ -162,8 +162,9 @@ impl Search {
             }
             let candidates: Vec<AbsPath> =
                 candidates.into_iter().filter(|path| !known.contains(path)).collect();
+            let wanted = WantedModules::new(&modules);
             let imported =
-                parallel_map(&candidates, self.threads, |path| imports_of(&files, roots, path, &modules));
+                parallel_map(&candidates, self.threads, |path| imports_of(&files, roots, path, &wanted));
             let found: Vec<(AbsPath, ModuleImports)> =
                 candidates.into_iter().zip(imported).filter(|(_, imported)| imported.any).collect();
             known.extend(found.iter().map(|(path, _)| path.clone()));

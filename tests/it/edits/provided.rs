@@ -62,7 +62,7 @@ fn functions_that_callers_may_no_longer_call_are_noted() {
     let patch = "--- a/a.py\n+++ b/a.py\n@@ -1,4 +1,3 @@\n class A:\n-    def go(self, x): ...\n-    def stay(self): ...\n-def gone(): ...\n+    def go(self, x, y): ...\n+    def stay(self, z=1): ...\n";
     let note = |name: &str, what: &str| {
         format!(
-            "py://a#{name}: {what}; calls through objects of unknown types are not checked: before it is written, `lanser calls py://a#{name}` lists them"
+            "py://a#{name}: {what}; calls through objects of unknown types are not checked; in the state before the edit, `lanser calls py://a#{name}` lists them"
         )
     };
     let expected = [note("A.go", "its parameters change"), note("gone", "it is removed")];
