@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::digest_cache::{DigestCache, MemorySize};
+use super::registered::registered;
 use crate::text::names::{is_in_name, names_of};
 
 /// The text between the parentheses of each `class X(…)`.
@@ -47,6 +48,8 @@ pub(super) struct ClassHeads {
     pub(super) words: BTreeSet<String>,
     /// A name and its alias: `import name as alias`, `alias = name`.
     aliases: BTreeSet<(String, String)>,
+    /// A class, and one with which it is registered as a virtual subclass.
+    registered: BTreeSet<(String, String)>,
 }
 
 impl ClassHeads {
@@ -73,14 +76,25 @@ impl ClassHeads {
             }
         }
         aliases.retain(|(name, alias)| name != alias);
-        Self { words, aliases }
+        let registered = registered(text).map(|(class, with)| (class.to_owned(), with.to_owned()));
+        Self { words, aliases, registered: registered.collect() }
     }
 
     pub(super) fn aliases_of(&self, name: &str) -> BTreeSet<&str> {
-        let from = (name.to_owned(), String::new());
-        let of_name = self.aliases.range(from..).take_while(|(of, _)| of == name);
-        of_name.map(|(_, alias)| alias.as_str()).collect()
+        of_name(&self.aliases, name).collect()
     }
+
+    /// The names of the classes with which one of this name is registered.
+    pub(super) fn registrars_of(&self, name: &str) -> impl Iterator<Item = &str> {
+        of_name(&self.registered, name)
+    }
+}
+
+/// The second names of the pairs with a first one.
+fn of_name<'p>(pairs: &'p BTreeSet<(String, String)>, name: &str) -> impl Iterator<Item = &'p str> {
+    let from = (name.to_owned(), String::new());
+    let name = name.to_owned();
+    pairs.range(from..).take_while(move |(first, _)| *first == name).map(|(_, second)| second.as_str())
 }
 
 /// A line without its comment.
@@ -252,8 +266,9 @@ impl MemorySize for ClassHeads {
         /// The memory of a string in a set, beyond its bytes.
         const STRING_BYTES: usize = 32;
         let words = self.words.iter().map(|word| word.len() + STRING_BYTES);
-        let aliases = self.aliases.iter().map(|(name, alias)| name.len() + alias.len() + 2 * STRING_BYTES);
-        size_of::<Self>() + words.chain(aliases).sum::<usize>()
+        let pairs = self.aliases.iter().chain(&self.registered);
+        let pairs = pairs.map(|(name, other)| name.len() + other.len() + 2 * STRING_BYTES);
+        size_of::<Self>() + words.chain(pairs).sum::<usize>()
     }
 }
 

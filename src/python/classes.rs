@@ -95,6 +95,8 @@ pub struct Subclasses {
     pub classes: Vec<Class>,
     /// The names of the class and of these classes, and their aliases.
     pub names: BTreeSet<String>,
+    /// The names of classes with which one of these is registered as a virtual subclass by a call.
+    pub registrars: BTreeSet<String>,
     /// Whether the search reached a limit, so that classes may be missing.
     pub is_cut: bool,
 }
@@ -504,11 +506,13 @@ impl<'f> Classes<'f> {
         let mut found: BTreeMap<(AbsPath, usize), Class> = BTreeMap::new();
         let mut names: BTreeSet<String> = BTreeSet::from([of.name().to_owned()]);
         let mut queue: Vec<String> = names.iter().cloned().collect();
+        let mut registrars: BTreeSet<String> = BTreeSet::new();
         while let Some(name) = queue.pop() {
             for file in files_with(&name) {
                 let Ok(document) = self.lookup.files.read(&file) else { continue };
                 let heads = HEADS.get(document.digest, || ClassHeads::of(&document.text));
                 let written = heads.aliases_of(&name);
+                registrars.extend(heads.registrars_of(&name).map(str::to_owned));
                 // An alias may be imported again from there.
                 for &alias in &written {
                     if names.insert(alias.to_owned()) {
@@ -536,12 +540,14 @@ impl<'f> Classes<'f> {
                     }
                     found.insert(key, class);
                     if found.len() >= MAX_SUBCLASSES {
-                        return Subclasses { classes: found.into_values().collect(), names, is_cut: true };
+                        let classes = found.into_values().collect();
+                        return Subclasses { classes, names, registrars, is_cut: true };
                     }
                 }
             }
         }
-        Subclasses { classes: found.into_values().collect(), names, is_cut: self.lookup.is_exhausted() }
+        let (classes, is_cut) = (found.into_values().collect(), self.lookup.is_exhausted());
+        Subclasses { classes, names, registrars, is_cut }
     }
 
     /// Whether a chain of names in a module resolves to the definition whose name begins at an offset.

@@ -36,7 +36,7 @@ pub mod position;
 mod properties;
 pub mod pytest;
 mod recover;
-pub mod registered;
+mod registered;
 mod replaceable;
 pub mod roles;
 pub mod scopes;

@@ -1,7 +1,7 @@
 //! Which modules a file imports, and how. Many files are asked about few modules, so that a file is only parsed if an import in it
 //! spells the name of one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::modules::{ImportRoots, Module};
@@ -118,6 +118,32 @@ impl<'m> WantedModules<'m> {
     }
 }
 
+/// Whether a text may bind a name by an import in a branch, and once more by another import or a definition. "Yes" can be wrong.
+#[must_use]
+pub fn may_import_again(text: &str) -> bool {
+    let mut unread = 2 * text.len();
+    // How often, and whether in a branch.
+    let mut imported: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
+    for keyword in whole_names(text, "import") {
+        let span = statement_around(text, &keyword);
+        let Some(rest) = unread.checked_sub(span.len()) else { return true };
+        unread = rest;
+        let before = &text[span.start..keyword.start];
+        let is_in_branch = before.starts_with([' ', '\t']) || before.contains([':', ';']);
+        for name in names_of(&text[keyword.end..span.end]) {
+            let known = imported.entry(name).or_default();
+            *known = (known.0 + 1, known.1 | is_in_branch);
+        }
+    }
+    let definitions = ["class ", "def "].into_iter().flat_map(|keyword| {
+        text.match_indices(keyword).filter_map(|(at, _)| names_of(&text[at + keyword.len()..]).next())
+    });
+    let defined: BTreeSet<&str> = definitions.collect();
+    imported.into_iter().any(|(name, (count, is_in_branch))| {
+        is_in_branch && name != "as" && (count > 1 || defined.contains(name))
+    })
+}
+
 /// The logical lines of an import statement around its keyword. What is no statement has a span, too.
 fn statement_around(text: &str, keyword: &Range<usize>) -> Range<usize> {
     let is_continued = |line: &str| line.trim_end_matches(['\n', '\r']).ends_with('\\');
@@ -183,6 +209,24 @@ mod tests {
             "import context\nimportlib.text\n",
         ] {
             assert!(!names.may_be_imported(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_that_a_branch_may_bind_again() {
+        for text in [
+            "try:\n    from a import K\nexcept ImportError:\n    from b import K\n",
+            "try: import fast as mod\nexcept ImportError: import slow as mod\n",
+            "from a import (\n    x,\n    K,\n)\nif T:\n\tfrom b import y, K\n",
+            "try:\n    from a import K\nexcept ImportError:\n    class K: pass\n",
+        ] {
+            assert!(may_import_again(text), "{text}");
+        }
+        for text in [
+            "from a import K\nfrom b import L\ndef K(): ...\n",
+            "def f():\n    from a import K as A\ndef g():\n    from a import L as B\nclass C: ...\n",
+        ] {
+            assert!(!may_import_again(text), "{text}");
         }
     }
 

@@ -6,6 +6,9 @@ use crate::text::names::is_in_name;
 /// The call, behind the class on which it is.
 const CALL: &str = ".register";
 
+/// The longest name of a class that is looked at, with its module, in characters.
+const MAX_ARGUMENT: usize = 200;
+
 impl Class {
     /// The names of the classes of which a decorator makes it a virtual subclass: `@Base.register`.
     pub fn registrars(&self) -> impl Iterator<Item = &str> {
@@ -14,15 +17,15 @@ impl Class {
     }
 }
 
-/// The names before `.register(name)` in a text: of classes, or of other objects that have such a method.
-#[must_use]
-pub fn registrars_of<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
-    let calls = text.match_indices(CALL).filter(|(at, _)| {
-        let rest = text[at + CALL.len()..].trim_start();
-        let argument = rest.strip_prefix('(').and_then(|rest| rest.split(')').next());
-        argument.is_some_and(|argument| argument.trim().rsplit('.').next() == Some(name))
-    });
-    calls.filter_map(|(at, _)| text[..at].rsplit(|c| !is_in_name(c)).next()).collect()
+/// The names of each `with.register(class)` in a text, the class first; `with` may be another object that has such a method.
+pub(super) fn registered(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.match_indices(CALL).filter_map(|(at, _)| {
+        let rest = text[at + CALL.len()..].trim_start().strip_prefix('(')?;
+        let (end, _) = rest.char_indices().take(MAX_ARGUMENT).find(|(_, character)| *character == ')')?;
+        let class = rest[..end].trim().rsplit('.').next()?;
+        let with = text[..at].rsplit(|c| !is_in_name(c)).next()?;
+        (!class.is_empty() && class.chars().all(is_in_name)).then_some((class, with))
+    })
 }
 
 #[cfg(test)]
@@ -33,6 +36,7 @@ mod tests {
     fn what_a_class_is_registered_with() {
         let text =
             "abc.Sized.register(m.A)\nBase.register( A )\nBase.register(AB)\nadmin.register(A, B)\n.register";
-        assert_eq!(registrars_of(text, "A"), ["Sized", "Base"]);
+        let found: Vec<_> = registered(text).collect();
+        assert_eq!(found, [("A", "Sized"), ("A", "Base"), ("AB", "Base")]);
     }
 }

@@ -57,7 +57,7 @@ pub(super) struct Explainer<'l> {
     pub(super) with_foreign_imports: Mutex<BTreeMap<AbsPath, bool>>,
     /// Whether a class may have a subclass in common with the symbol's, because a base is computed.
     siblings: Mutex<BTreeMap<ClassId, bool>>,
-    alternatives: Mutex<Alternatives>,
+    alternatives: OnceLock<Alternatives>,
     /// Whether one name may mean a class or the symbol's.
     has_alternative: Mutex<BTreeMap<ClassId, bool>>,
 }
@@ -99,7 +99,7 @@ impl<'l> Explainer<'l> {
             called_variables,
             with_foreign_imports,
             siblings,
-            alternatives: Mutex::default(),
+            alternatives: OnceLock::new(),
             has_alternative: Mutex::default(),
         }
     }
@@ -506,9 +506,9 @@ impl<'l> Explainer<'l> {
             let own = self.symbol.definitions.iter().filter_map(|(path, offset)| {
                 self.classes.defined_at(path, *offset).and_then(|defined| defined.class)
             });
-            let mut alternatives = self.alternatives.lock().unwrap_or_else(PoisonError::into_inner);
+            let alternatives = self.alternatives.get_or_init(|| Alternatives::find(self.cx));
             let mut own = own.filter(|own| own.id() != id);
-            own.any(|own| alternatives.are(self.cx, self.classes, &own, class)).then_some(true)
+            own.any(|own| alternatives.are(self.classes, &own, class)).then_some(true)
         };
         let found =
             self.cx.state.tape.query_rare(IoKind::Index, &("alternatives", &self.family.own, &id), find);

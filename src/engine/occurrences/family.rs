@@ -10,7 +10,6 @@ use crate::path::AbsPath;
 use crate::python::classes::{Class, ClassId, Classes, DefinitionInfo};
 use crate::python::hierarchy::Relation;
 use crate::python::outline::Outline;
-use crate::python::registered::registrars_of;
 use crate::python::stdlib::is_stdlib;
 use crate::workspace::files::Files as _;
 
@@ -112,6 +111,7 @@ impl Family {
             let below = classes.subclasses(class, &|name| files_with(cx, name));
             family.is_cut |= below.is_cut;
             family.names.extend(below.names);
+            family.registrars.extend(below.registrars);
             family.class = Some(class.clone());
             for derived in below.classes {
                 // An object that is declared as a protocol, or as a base that is not installed, may be of a derived class.
@@ -123,11 +123,6 @@ impl Family {
                 family.below.insert(derived.id());
             }
             family.registrars.extend(class.registrars().map(str::to_owned));
-        }
-        for name in &family.names {
-            for document in files_with(cx, name).iter().filter_map(|path| cx.state.files.read(path).ok()) {
-                family.registrars.extend(registrars_of(&document.text, name).into_iter().map(str::to_owned));
-            }
         }
         if Profile::of(cx.settings.server).hides_stubs {
             let ours = own.values().cloned().chain(own.values().flat_map(|class| classes.ancestors(class)));
