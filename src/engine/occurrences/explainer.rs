@@ -246,7 +246,7 @@ impl<'l> Explainer<'l> {
             if explanation == Explanation::Other
                 && *question == ServerQuestion::Imported
                 && matches!(self.symbol.reach, Reach::Global)
-                && found.items.iter().all(|place| self.is_class_or_function(place))
+                && found.items.iter().all(|place| self.is_another_declaration(token, place))
                 && self.is_import_of_it(token)
             {
                 return Ok(Explanation::Unresolved(ONE_OF_SEVERAL.to_owned()));
@@ -267,12 +267,11 @@ impl<'l> Explainer<'l> {
         }
     }
 
-    fn is_class_or_function(&self, place: &LspLocation) -> bool {
+    /// Whether a class or function is defined at a place, and not by the token itself.
+    fn is_another_declaration(&self, token: &Token, place: &LspLocation) -> bool {
         let defined = offset_of(self.cx, place)
             .and_then(|(document, offset)| self.classes.defined_at(&document.path, offset));
-        defined.is_some_and(|defined| {
-            defined.kind.is_function() || defined.kind == crate::python::outline::DefinitionKind::Class
-        })
+        *place != token.place(self.cx) && defined.is_some_and(|defined| is_declared(&defined))
     }
 
     /// Whether an import that binds the name leads to the symbol, as the syntax shows it.
@@ -446,9 +445,7 @@ impl<'l> Explainer<'l> {
         if self.is_only_in_stub(defined) {
             return DefinitionMatch::StubOnly;
         }
-        let is_declared =
-            defined.kind.is_function() || defined.kind == crate::python::outline::DefinitionKind::Class;
-        if is_declared { DefinitionMatch::Other } else { DefinitionMatch::Variable }
+        if is_declared(defined) { DefinitionMatch::Other } else { DefinitionMatch::Variable }
     }
 
     /// Whether a member's class is declared in a stub of the workspace, and the source has nothing of its name.
@@ -648,6 +645,11 @@ impl<'l> Explainer<'l> {
         };
         places.into_iter().filter_map(class_at).collect()
     }
+}
+
+/// Whether it is a class or a function, and no variable.
+fn is_declared(defined: &DefinitionInfo) -> bool {
+    defined.kind.is_function() || defined.kind == crate::python::outline::DefinitionKind::Class
 }
 
 fn not_looked_at() -> Explanation {
