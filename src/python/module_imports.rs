@@ -147,16 +147,10 @@ pub fn may_import_again(text: &str) -> bool {
 /// The logical lines of an import statement around its keyword. What is no statement has a span, too.
 fn statement_around(text: &str, keyword: &Range<usize>) -> Range<usize> {
     let is_continued = |line: &str| line.trim_end_matches(['\n', '\r']).ends_with('\\');
-    let mut start = keyword.start;
-    while let Some(before) = text[..start].rfind('\n') {
-        start = before + 1;
-        if !is_continued(&text[..=before]) {
-            break;
-        }
-        start = before;
-    }
-    if !text[..start].contains('\n') {
-        start = 0;
+    let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let mut start = line_start(keyword.start);
+    while start > 0 && is_continued(&text[..start]) {
+        start = line_start(start - 1);
     }
     let rest = &text[keyword.end..];
     let names = rest.trim_start_matches([' ', '\t', '\\', '\r', '\n']);

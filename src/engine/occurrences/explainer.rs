@@ -468,47 +468,44 @@ impl<'l> Explainer<'l> {
 
     /// Whether a class of the workspace may have a subclass in common with the symbol's, or that be one, because a base is computed.
     pub(super) fn may_be_sibling(&self, class: &Class) -> bool {
-        if !self.cx.state.is_in_workspace(&class.document().path) {
-            return false;
-        }
-        let id = class.id();
-        let mut known = self.siblings.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.get(&id) {
-            return *known;
-        }
-        let find = || {
+        self.once(&self.siblings, "computed siblings", class, || {
             let below = self.classes.subclasses(class, &|name| files_with(self.cx, name));
             let may_be_above = || self.family.may_be_derived_from(self.classes, class, &below.names);
             let mut derived = below.classes.iter();
-            let is_shared = derived.any(|derived| self.family.may_inherit(self.classes, derived));
-            (is_shared || may_be_above()).then_some(true)
-        };
-        let query = ("computed siblings", &self.family.own, &id);
-        let found = self.cx.state.tape.query_rare(IoKind::Index, &query, find).unwrap_or_default();
-        known.insert(id, found);
-        found
+            derived.any(|derived| self.family.may_inherit(self.classes, derived)) || may_be_above()
+        })
     }
 
     /// Whether one name may mean a class of the workspace or the symbol's.
     fn is_alternative(&self, class: &Class) -> bool {
-        if !self.cx.state.is_in_workspace(&class.document().path) {
-            return false;
-        }
-        let id = class.id();
-        let mut known = self.has_alternative.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.get(&id) {
-            return *known;
-        }
-        let find = || {
+        self.once(&self.has_alternative, "alternatives", class, || {
             let own = self.symbol.definitions.iter().filter_map(|(path, offset)| {
                 self.classes.defined_at(path, *offset).and_then(|defined| defined.class)
             });
             let alternatives = self.alternatives.get_or_init(|| Alternatives::find(self.cx));
-            let mut own = own.filter(|own| own.id() != id);
-            own.any(|own| alternatives.are(self.classes, &own, class)).then_some(true)
-        };
-        let found =
-            self.cx.state.tape.query_rare(IoKind::Index, &("alternatives", &self.family.own, &id), find);
+            let mut own = own.filter(|own| own.id() != class.id());
+            own.any(|own| alternatives.are(self.classes, &own, class))
+        })
+    }
+
+    /// What holds for a class of the workspace and the symbol's, found once; false for any other class.
+    fn once(
+        &self,
+        known: &Mutex<BTreeMap<ClassId, bool>>,
+        what: &str,
+        class: &Class,
+        find: impl FnOnce() -> bool,
+    ) -> bool {
+        if !self.cx.state.is_in_workspace(&class.document().path) {
+            return false;
+        }
+        let id = class.id();
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&id) {
+            return *known;
+        }
+        let query = (what, &self.family.own, &id);
+        let found = self.cx.state.tape.query_rare(IoKind::Index, &query, || find().then_some(true));
         *known.entry(id).or_insert(found.unwrap_or_default())
     }
 

@@ -223,8 +223,8 @@ impl<'f> Follower<'f> {
             }
             _ => false,
         };
-        let heir = candidates.into_iter().next().filter(|_| !is_one_of_several)?;
-        Some(self.document(heir.path, heir.content))
+        let renamed = candidates.into_iter().next().filter(|_| !is_one_of_several)?;
+        Some(self.document(renamed.path, renamed.content))
     }
 }
 
