@@ -68,14 +68,15 @@ impl LazyIndex {
         entry: &IndexEntry,
         (snapshot, threads): (&Snapshot, usize),
     ) -> SymbolId {
-        let single = || self.parsed(snapshot, &snapshot.find_word(entry.name(), threads), threads);
-        match self.whole.get().is_none().then(single).flatten() {
-            Some(files) => {
+        if self.whole.get().is_none() {
+            let with_name = snapshot.find_word(entry.name(), threads);
+            let with_name: Vec<&WorkspacePath> = with_name.iter().collect();
+            if let Some(files) = self.parsed(snapshot, &with_name, threads) {
                 let others = files.iter().flat_map(|(path, entries)| entries.iter().map(move |e| (*path, e)));
-                id_among(path, entry, others)
+                return id_among(path, entry, others);
             }
-            None => self.whole(snapshot, threads).id(path, entry),
         }
+        self.whole(snapshot, threads).id(path, entry)
     }
 
     fn with_file<R>(

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::cache_file::{FieldReader, FieldWriter, load, store};
 use super::code_folders::SkippedFolders;
@@ -14,7 +14,7 @@ use super::files::read_bytes;
 use super::parallel::parallel_map;
 use super::scripts::is_script;
 use super::walk::{LINK_ARROW, Stat, WorkspaceWalk};
-use super::word_index::WordIndex;
+use super::word_index::{FilesByContent, WordIndex};
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
 use crate::tape::{IoKind, Tape};
@@ -245,12 +245,17 @@ impl SnapshotScanner {
         unreadable: BTreeSet<String>,
         records: &ScanRecords,
     ) -> Snapshot {
-        let digests = files.values().flatten().copied().collect();
+        let mut by_content = FilesByContent::new();
+        for (path, digest) in &files {
+            if let Some(digest) = digest {
+                by_content.entry(*digest).or_default().push(path.clone());
+            }
+        }
         let index = match &self.last {
-            Some(last) => last.index.followed_by(digests),
+            Some(last) => last.index.followed_by(by_content),
             None => {
                 let path = self.cache_folder.as_ref().map(|cache_folder| cache_folder.join("words"));
-                WordIndex::new(path, digests)
+                WordIndex::new(path, by_content)
             }
         };
         Snapshot {
@@ -302,7 +307,7 @@ impl Snapshot {
         unreadable: BTreeSet<String>,
     ) -> Arc<Self> {
         let (import_layout, stats, index) =
-            (BTreeSet::new(), BTreeMap::new(), WordIndex::new(None, BTreeSet::new()));
+            (BTreeSet::new(), BTreeMap::new(), WordIndex::new(None, FilesByContent::new()));
         Arc::new(Self { root, files, not_utf8, unreadable, import_layout, stats, index, cache_folder: None })
     }
 
@@ -381,24 +386,12 @@ impl Snapshot {
     /// The readable files that contain `word` as a whole word, anywhere; from the tape when it replays.
     #[must_use]
     pub fn files_with_word(&self, word: &str, threads: usize, tape: &Tape) -> Vec<WorkspacePath> {
-        let find = || self.find_word(word, threads).into_iter().cloned().collect();
-        tape.query(IoKind::Index, &("word", word), find, Vec::new)
+        tape.query(IoKind::Index, &("word", word), || self.find_word(word, threads), Vec::new)
     }
 
     /// The readable files that contain `word` as a whole word, for a query that is on the tape as a whole.
-    pub(crate) fn find_word(&self, word: &str, threads: usize) -> Vec<&WorkspacePath> {
-        let by_digest = OnceLock::new();
-        let paths_by_digest = || {
-            let readable = self.files.iter().filter_map(|(path, digest)| Some(((*digest)?, path)));
-            // Of equal files the first one.
-            readable.rev().collect::<BTreeMap<Digest, &WorkspacePath>>()
-        };
-        let with_word = self.index.digests_with(word, threads, |digest| {
-            let path = by_digest.get_or_init(paths_by_digest).get(digest)?;
-            self.text_of(path, *digest)
-        });
-        let has = |digest: &Option<Digest>| digest.is_some_and(|digest| with_word.contains(&digest));
-        self.files.iter().filter(|(_, digest)| has(digest)).map(|(path, _)| path).collect()
+    pub(crate) fn find_word(&self, word: &str, threads: usize) -> Vec<WorkspacePath> {
+        self.index.files_with(word, threads, |path, digest| self.text_of(path, digest))
     }
 
     /// The text of a file that had this digest when it was scanned; `None` if it cannot be read, or has changed since.

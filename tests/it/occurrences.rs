@@ -2282,7 +2282,7 @@ def go(k: K):
     k.m()
 //- /one.py
 try: from fast import H
-except ImportError: from slow import H
+except Exception: from slow import H
 def go(h: H):
     h.q()
 //- /a.py

@@ -7,7 +7,7 @@
 //!     from slow import Parser
 //! ```
 //!
-//! Looked for where a condition on the environment is written ([`CONDITIONS`]).
+//! Looked for in files that have a word for another branch ([`CONDITIONS`]).
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,8 @@ use crate::python::module_imports::may_import_again;
 use crate::python::outline::{Imported, Outline};
 use crate::workspace::files::Files as _;
 
-/// The words of which a file has one that decides by its environment what it imports.
-const CONDITIONS: [&str; 6] =
-    ["ImportError", "ModuleNotFoundError", "TYPE_CHECKING", "version_info", "PY2", "PY3"];
+/// The words of which a file has one that decides what it imports.
+const CONDITIONS: [&str; 4] = ["except", "else", "TYPE_CHECKING", "version_info"];
 
 /// The names that a module binds several times, once in a branch and once by an import, with the files.
 #[derive(Debug)]
