@@ -1,10 +1,14 @@
 //! Names that a program builds when it runs: `getattr(self, f"visit_{kind}")` reaches every method whose name begins with `visit_`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::collision::Renaming;
 use crate::engine::context::RequestContext;
+use crate::path::WorkspacePath;
 use crate::python::outline::Span;
+use crate::tape::IoKind;
+use crate::text::names::whole_names;
 use crate::workspace::files::{Document, Files as _};
 
 /// What a file has in it that looks names up.
@@ -34,6 +38,74 @@ pub(super) fn prefixes(
         }
     }
     found
+}
+
+/// The beginnings of strings that the name of an object is put into, where the workspace has what they give with the old name:
+/// `getattr(self, f"visit_{type(node).__name__}")` beside a method `visit_Old`.
+pub(super) fn around(cx: &RequestContext<'_>, old: &str) -> Vec<(Arc<Document>, Span)> {
+    let snapshot = &cx.state.inputs.snapshot;
+    let find = || {
+        let lower = old.to_lowercase();
+        let mut is_written: BTreeMap<String, bool> = BTreeMap::new();
+        let mut found: Vec<(WorkspacePath, Span)> = Vec::new();
+        for path in cx.state.files_with_word("__name__") {
+            let Ok(document) = cx.state.files.read(&snapshot.absolute(&path)) else { continue };
+            let text = &document.text;
+            if !LOOKUPS.iter().chain([&GLOBALS]).any(|lookup| text.contains(lookup)) {
+                continue;
+            }
+            for (prefix, suffix) in framed(text) {
+                let is_there = [old, &lower].iter().any(|name| {
+                    let whole = format!("{}{name}{suffix}", &text[prefix.clone()]);
+                    *is_written
+                        .entry(whole)
+                        .or_insert_with_key(|whole| !cx.state.files_with_word(whole).is_empty())
+                });
+                found.extend(is_there.then(|| (path.clone(), prefix)));
+            }
+        }
+        (!found.is_empty()).then_some(found)
+    };
+    let found = cx.state.tape.query_rare(IoKind::Guard, &("built around", old), find).unwrap_or_default();
+    let read = |path: &WorkspacePath| cx.state.files.read(&snapshot.absolute(path)).ok();
+    found.into_iter().filter_map(|(path, span)| Some((read(&path)?, span))).collect()
+}
+
+/// The strings that begin with a part of a name, ended by `_`, and go on with the name of an object: where the part is, and what
+/// follows the value.
+fn framed(text: &str) -> impl Iterator<Item = (Span, &str)> {
+    text.match_indices(['"', '\'']).filter_map(move |(at, quote)| {
+        let rest = &text[at + 1..];
+        let prefix = rest.find(|c: char| c != '_' && !c.is_alphanumeric())?;
+        if !rest[..prefix].ends_with('_') {
+            return None;
+        }
+        let end = string_end(rest, quote.chars().next());
+        let (inside, after) = (rest.get(prefix..end)?, rest[end..].get(1..).unwrap_or_default().trim_start());
+        let line = || after.lines().next().unwrap_or_default();
+        let (value, of) = match inside.chars().next() {
+            Some('{') => (value_end(inside), &inside[..value_end(inside)]),
+            Some('%') => (2, line()),
+            None if after.starts_with('+') => (0, line()),
+            _ => return None,
+        };
+        let suffix = inside.get(value..)?;
+        let is_name = suffix.chars().all(|c| c == '_' || c.is_alphanumeric());
+        (is_name && is_of_name(text, of)).then(|| (at + 1..at + 1 + prefix, suffix))
+    })
+}
+
+/// Whether an expression takes the name of an object, or has a variable that a line of the text assigns one to.
+fn is_of_name(text: &str, expression: &str) -> bool {
+    let is_variable = |word: &&str| word.starts_with(|c: char| c == '_' || c.is_alphabetic());
+    let mut words = expression.split(|c: char| c != '_' && !c.is_alphanumeric()).filter(is_variable);
+    words.any(|word| {
+        word == "__name__"
+            || whole_names(text, word).any(|span| {
+                let line = text[span.end..].lines().next().unwrap_or_default().trim_start();
+                line.starts_with('=') && line.contains("__name__")
+            })
+    })
 }
 
 /// The places where a string begins with a prefix and goes on with a value, so that it can be a name: `f"visit_{x}"`, `"visit_" + x`,
@@ -113,7 +185,7 @@ fn fits(name: &str, format: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{built, is_in_globals};
+    use super::{built, framed, is_in_globals};
 
     #[test]
     fn names_of_modules() {
@@ -125,6 +197,25 @@ mod tests {
         ] {
             let span = built(text, "visit_", "visit_name").remove(0);
             assert_eq!(is_in_globals(text, &span), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn strings_around_a_value() {
+        for (text, expected) in [
+            ("f'visit_{type(x).__name__}'", Some(("visit_", ""))),
+            ("\"visit_\" + type(x).__name__", Some(("visit_", ""))),
+            ("name = type(x).__name__\n'visit_%s_x' % name", Some(("visit_", "_x"))),
+            ("f'visit_{names[\"a\"].__name__.lower()}_x'", Some(("visit_", "_x"))),
+            ("f'visit_{x.__name__} x'", None),
+            ("f'visit{x.__name__}'", None),
+            ("f'visit_{name}' + x.__name__", None),
+            ("'visit_'", None),
+            ("'visit_all'", None),
+            ("'visit_", None),
+        ] {
+            let found: Vec<(&str, &str)> = framed(text).map(|(prefix, rest)| (&text[prefix], rest)).collect();
+            assert_eq!(found.first().copied(), expected, "{text}");
         }
     }
 

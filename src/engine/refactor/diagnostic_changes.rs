@@ -35,8 +35,8 @@ impl DiagnosticChanges {
         // A message may contain the old name before and the new one after, or the old name both times, for another symbol.
         let key = |found: &Diagnostic| {
             let renamed = comparison.renamed.iter();
-            let message =
-                renamed.fold(found.message.clone(), |message, (old, new)| replace_word(&message, old, new));
+            let message = without_notes(&found.message);
+            let message = renamed.fold(message, |message, (old, new)| replace_word(&message, old, new));
             let uri = moved.get(&found.uri).unwrap_or(&found.uri).clone();
             let source = found.source.filter(|source| *source != DiagnosticSource::Lsp);
             (uri, source, found.rule.clone(), found.severity, message)
@@ -80,6 +80,12 @@ fn without_hints(
     remaining.flat_map(|(_, found)| found).filter(|found| found.severity > Severity::Hint)
 }
 
+/// A message without the notes that ty appends, which tell where it searched: in a copy of the workspace also in the folder of an
+/// editable install, which is the workspace itself.
+fn without_notes(message: &str) -> String {
+    message.lines().filter(|line| !line.starts_with("info: ")).collect::<Vec<_>>().join("\n")
+}
+
 /// Replaces a name wherever it occurs as a whole word.
 fn replace_word(text: &str, old: &str, new: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -96,6 +102,12 @@ fn replace_word(text: &str, old: &str, new: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn notes_are_left_out() {
+        let message = "Cannot resolve `x`\n\ninfo: Searched in:\ninfo:   1. src\nThe end";
+        assert_eq!(without_notes(message), "Cannot resolve `x`\n\nThe end");
+    }
 
     #[test]
     fn whole_words_are_replaced() {

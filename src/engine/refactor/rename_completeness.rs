@@ -7,13 +7,16 @@ use std::sync::Arc;
 use super::collision::Renaming;
 use super::decisions::OpenPlace;
 use super::family::DefinitionSite;
-use super::{built_names, mangling, pytest, spelled};
+use super::{built_names, mangling, own_name, spelled};
 use crate::engine::context::RequestContext;
 use crate::engine::occurrences::{Explained, MANGLED, Token, offset_of};
 use crate::model::facts::UseProvenance;
 use crate::python::local_variable::uses_of_all_variables;
 use crate::python::outline::Span;
 use crate::workspace::files::Document;
+
+/// Why a string that the name is put into is an open place.
+const BUILT_AROUND: &str = "a name that contains the old one is built from it, and exists";
 
 /// The places of a rename that cannot be decided, in the order of their reasons.
 pub(super) fn open_places(
@@ -29,11 +32,12 @@ pub(super) fn open_places(
             let at = cx.locations.span(&document, span.clone()).2;
             let text = &document.text[span.clone()];
             let is_prefix = text.ends_with('_') && text.len() < old.len() && old.starts_with(text);
+            let is_part = is_prefix || why == BUILT_AROUND;
             // A part of a name cannot be renamed.
             let bare = |name: &str| name.trim_start_matches('_').to_owned();
             let new_text = match text.strip_prefix(&format!("_{}__", bare(old))) {
                 Some(rest) => Some(format!("_{}__{rest}", bare(renaming.new))),
-                None => is_prefix.then(|| text.to_owned()),
+                None => is_part.then(|| text.to_owned()),
             };
             OpenPlace { document, span, at, why, new_text }
         }));
@@ -56,6 +60,7 @@ pub(super) fn open_places(
             built_names::prefixes(cx, renaming, explained.is_member),
             "a name is built that may be the old one",
         );
+        add(built_names::around(cx, old), BUILT_AROUND);
     }
     add(mangling::mangled_with_class(cx, renaming), "the name of the class is a part of it");
     for (document, span, why) in spelled::strings(cx, renaming, explained) {
@@ -65,8 +70,8 @@ pub(super) fn open_places(
     places.retain(|place| {
         !renaming.is_edited(&place.document.path, place.span.start) && seen.insert(place.at.clone())
     });
-    // The definition itself is renamed; what pytest passes or calls keeps its name.
-    places.extend(pytest::own_name(renaming).map(|(document, span, why)| {
+    // The definition itself is renamed; what uses its name does not change with it.
+    places.extend(own_name::own_name(cx, renaming).map(|(document, span, why)| {
         let at = cx.locations.span(&document, span.clone()).2;
         OpenPlace { document, span, at, why, new_text: None }
     }));

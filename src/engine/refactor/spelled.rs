@@ -1,5 +1,6 @@
 //! Strings that spell the old name where a program may look it up: `"pkg.mod.name"`, the tables of a module's `__getattr__`, the
-//! placeholders that a `TypedDict` fills, strings beside a `getattr` whose name is computed, or beside `__dict__`. No rule of the language says that they
+//! placeholders that a `TypedDict` fills, strings beside a `getattr` whose name is computed, or beside `__dict__`; and the keywords of
+//! `patch.multiple`. No rule of the language says that they
 //! are uses, so that the caller decides.
 
 use std::collections::BTreeSet;
@@ -23,6 +24,7 @@ const FULL_NAME: Reason = "a string spells the full name";
 const LAZY_EXPORT: Reason = "a string is in a module whose `__getattr__` may look it up";
 const PLACEHOLDER: Reason = "a placeholder in a string is the key";
 const KEY: Reason = "a string may be the key";
+const PATCHED: Reason = "`patch.multiple` sets what a keyword names";
 const LOOKED_UP: Reason = "a string is in a file that looks names up";
 
 /// Calls that look a name up, with the number of arguments before the name.
@@ -55,6 +57,9 @@ pub(super) fn strings(
     for path in cx.state.files_with_word(renaming.old) {
         let Ok(document) = cx.state.files.read(&cx.state.inputs.snapshot.absolute(&path)) else { continue };
         let all = occurrences(&document.text, document.digest, renaming.old);
+        let keywords = all.iter().filter(|one| one.kind == OccurrenceKind::Keyword).map(|one| one.span());
+        let patched = keywords.filter(|span| is_patched(&document.text, span));
+        found.extend(patched.map(|span| (document.clone(), span, PATCHED)));
         let strings: Vec<Span> =
             all.into_iter().filter(|one| one.kind == OccurrenceKind::String).map(|one| one.span()).collect();
         found.extend(
@@ -62,6 +67,23 @@ pub(super) fn strings(
         );
     }
     found
+}
+
+/// Whether a keyword is one of a call of `mock.patch.multiple`.
+fn is_patched(text: &str, span: &Span) -> bool {
+    let mut depth = 0_usize;
+    let open = text[..span.start].char_indices().rev().find(|&(_, c)| match c {
+        ')' => {
+            depth += 1;
+            false
+        }
+        '(' if depth > 0 => {
+            depth -= 1;
+            false
+        }
+        c => c == '(',
+    });
+    open.is_some_and(|(at, _)| text[..at].trim_end().ends_with("patch.multiple"))
 }
 
 struct StringSearch<'s> {
@@ -230,6 +252,19 @@ mod tests {
             let found: Vec<String> =
                 dotted(text, &at(text, "name")).iter().map(|parts| parts.join(".")).collect();
             assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn keywords_of_patches() {
+        for (text, expected) in [
+            ("mock.patch.multiple('m', name=1)", true),
+            ("@patch.multiple(A, other=f(1), name=g(2))", true),
+            ("patch.multiple(A, other=f(name=1))", false),
+            ("patch.object(A, name=1)", false),
+            ("name=1", false),
+        ] {
+            assert_eq!(is_patched(text, &at(text, "name")), expected, "{text}");
         }
     }
 

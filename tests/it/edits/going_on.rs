@@ -46,6 +46,33 @@ fn names_that_are_built_can_only_be_left() {
     assert!(made["edits"]["transaction"]["id"].is_string());
 }
 
+/// A method that is looked up by the name of a class no longer belongs to it when the class is renamed.
+#[test]
+fn a_class_whose_name_methods_contain() {
+    let project = Project::parse(
+        "\
+//- /nodes.py
+class Node: ...
+class Block(Node): ...
+class Free(Node): ...
+//- /visit.py
+from nodes import Node
+class Visitor:
+    def visit(self, node: Node) -> int:
+        return getattr(self, f\"visit_{type(node).__name__}\", lambda _: 0)(node)
+    def visit_Block(self, node: Node) -> int: return 1
+",
+    );
+    let repository = Repository::new(&project);
+    let rename = ["rename", "py://nodes#Block", "Part"];
+    let refused = repository.plan(&rename);
+    assert_eq!(failed(&refused), ["completeness"]);
+    let locations = &check(&refused, "completeness")["locations"];
+    assert!(locations[0].as_str().unwrap().starts_with("visit.py@L4:"), "{locations}");
+    repository.plan_apply_undo(&[&rename[..], &["--exclude", "unresolved"]].concat());
+    repository.plan_apply_undo(&["rename", "py://nodes#Free", "Part"]);
+}
+
 const SHAPES: &str = "\
 //- /shapes.py
 class Shape:

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Repository, failed};
-use crate::support::Project;
+use crate::support::{Project, TestEnv};
 
 const PACKAGE: &str = "\
 //- /pyproject.toml
@@ -102,6 +102,25 @@ fn a_module_moves_to_another_package() {
     let by_name = ["move", "py://pkg.old", "py://pkg.sub.old", "--exclude", "unresolved"];
     let (_, same) = repository.plan_apply_undo(&by_name);
     assert_eq!(same, files);
+}
+
+/// ty says in the message of an import that it cannot resolve where it searched. For the copy in which a move is checked these are
+/// other folders, if the project is installed in editable mode.
+#[test]
+fn a_module_of_a_project_that_is_installed_in_editable_mode() {
+    let project = Project::parse(
+        "//- /src/pkg/__init__.py\n//- /src/pkg/a.py\nX = 1\n//- /use.py\nimport absent\nfrom pkg.a import X\nprint(X, absent)\n",
+    );
+    let mut env = TestEnv::ty(&project);
+    let venv = env.path("venv");
+    let made = env.run("python3", ["-m", "venv", "--without-pip", venv.to_str().unwrap()]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let lib = std::fs::read_dir(venv.join("lib")).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(lib.join("site-packages/pkg.pth"), format!("{}\n", env.file("src").display())).unwrap();
+    env.set("VIRTUAL_ENV", &venv);
+    let repository = Repository::of(env);
+    let (_, files) = repository.plan_apply_undo(&["rename", "py://pkg.a", "pkg.b"]);
+    assert_eq!(text(&files, "use.py"), "import absent\nfrom pkg.b import X\nprint(X, absent)\n");
 }
 
 #[test]

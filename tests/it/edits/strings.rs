@@ -18,6 +18,46 @@ fn text<'t>(written: &'t std::collections::BTreeMap<String, Vec<u8>>, file: &str
     std::str::from_utf8(&written[file]).unwrap()
 }
 
+/// What uses a name without writing it: the value of an enum's member, the keyword of a private field of attrs, `patch.multiple`.
+#[test]
+fn names_that_are_used_in_another_form() {
+    let project = Project::parse(
+        "\
+//- /m.py
+from enum import Enum, StrEnum, auto
+from attrs import define
+class Color(StrEnum):
+    RED = auto()
+    BLUE = 'blue'
+class Count(Enum):
+    ONE = auto()
+@define
+class P:
+    _size: int = 1
+    _free: int = 1
+def helper() -> int: return 1
+print(P(size=2), Color('red'))
+//- /test_m.py
+from unittest import mock
+def test():
+    with mock.patch.multiple('m', helper=lambda: 2): ...
+",
+    );
+    let repository = Repository::with_ty(&project);
+    for (symbol, new, place) in [
+        ("py://m#Color.RED", "CRIMSON", "m.py@L4:C5"),
+        ("py://m#P._size", "_length", "m.py@L10:C5"),
+        ("py://m#helper", "help_out", "test_m.py@L3:C35"),
+    ] {
+        assert_eq!(open_places(&repository, &["rename", symbol, new]), [place]);
+    }
+    for (symbol, new) in
+        [("py://m#Color.BLUE", "AZURE"), ("py://m#Count.ONE", "FIRST"), ("py://m#P._free", "_left")]
+    {
+        repository.plan_apply_undo(&["rename", symbol, new]);
+    }
+}
+
 #[test]
 fn attributes_of_modules_that_are_patched() {
     let project = Project::parse(
