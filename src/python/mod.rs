@@ -24,6 +24,7 @@ mod lexical;
 pub mod line;
 pub mod local_variable;
 mod lookup;
+mod makers;
 pub mod module_imports;
 pub mod module_move;
 pub mod modules;

@@ -2254,6 +2254,46 @@ class Plain:
     }
 }
 
+/// Pyright takes what the body of a method without an annotation returns for the type of `self.make()`. An override may return
+/// something else.
+#[test]
+fn what_an_overridden_method_without_an_annotation_returns() {
+    let project = Project::parse(
+        "\
+//- /base.py
+class Real:
+    def run(self): return 1
+class Base:
+    def make(self): return Real()
+    @property
+    def thing(self): return Real()
+    def same(self): return Real()
+    def typed(self) -> Real: return Real()
+    def go(self):
+        self.make().run()
+        self.thing.run()
+        x = self.make()
+        x.run()
+        self.same().run()
+        self.typed().run()
+//- /fake.py
+from base import Base, Real
+class Fake:
+    def run(self): return 2
+class Sub(Base):
+    def make(self): return Fake()
+    @property
+    def thing(self): return Fake()
+    def same(self): return Real()
+",
+    );
+    let env = TestEnv::pyright_session(&project);
+    let found = uses(&env, "py://fake#Fake.run");
+    assert_eq!(found.unresolved, ["base.py:10:21", "base.py:11:20", "base.py:13:11"], "{}", found.bundle);
+    let found = uses(&env, "py://base#Real.run");
+    assert_eq!((found.status.as_str(), found.references.len()), ("complete", 6), "{}", found.bundle);
+}
+
 /// Which of several imports binds a name is known when the program runs. A server takes one of them.
 #[test]
 fn what_one_of_several_imports_may_bind_is_no_other_symbol() {

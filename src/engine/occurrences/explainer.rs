@@ -15,8 +15,8 @@ use super::receivers::ANY_NAME;
 use super::shadowed::{ClassBinding, resolve_import};
 use super::symbol::{Reach, SearchedSymbol};
 use super::{
-    Evidence, Explained, Explanation, HALF_KNOWN, MAY_BE_SIBLING, NOT_CHECKED, ONE_OF_SEVERAL, Token, WINDOW,
-    files_with, offset_of, values,
+    Evidence, Explained, Explanation, HALF_KNOWN, MAY_BE_SIBLING, NOT_CHECKED, ONE_OF_SEVERAL, OVERRIDDEN,
+    Token, WINDOW, files_with, offset_of, values,
 };
 use crate::lsp::error::LspError;
 use crate::lsp::{Listing, LspLocation, LspRequests, Profile};
@@ -60,6 +60,8 @@ pub(super) struct Explainer<'l> {
     alternatives: OnceLock<Alternatives>,
     /// Whether one name may mean a class or the symbol's.
     has_alternative: Mutex<BTreeMap<ClassId, bool>>,
+    /// Whether methods of a name without an annotation are overridden.
+    pub(super) overridden: Mutex<BTreeMap<String, bool>>,
 }
 
 /// What a definition of a token is for the symbol.
@@ -101,6 +103,7 @@ impl<'l> Explainer<'l> {
             siblings,
             alternatives: OnceLock::new(),
             has_alternative: Mutex::default(),
+            overridden: Mutex::default(),
         }
     }
 
@@ -256,6 +259,9 @@ impl<'l> Explainer<'l> {
             }
             if explanation == Explanation::Other && self.is_half_known(token).await? {
                 return Ok(Explanation::Unresolved(HALF_KNOWN.to_owned()));
+            }
+            if explanation == Explanation::Other && self.is_of_overridden(token).await? {
+                return Ok(Explanation::Unresolved(OVERRIDDEN.to_owned()));
             }
             return Ok(explanation);
         }

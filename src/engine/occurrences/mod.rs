@@ -21,6 +21,7 @@ mod family;
 pub(super) mod fixtures;
 mod mocks;
 mod overlays;
+mod overridden;
 mod quoted_types;
 mod receivers;
 mod shadowed;
@@ -404,6 +405,10 @@ const SAME_VARIABLE: &str = "it is one variable with a reference";
 
 /// Why an occurrence is unresolved that the server resolves by a part of the receiver's type.
 const HALF_KNOWN: &str = "a part of the receiver's type is unknown";
+
+/// Why a member is unresolved whose receiver the server takes for what a method without an annotation returns.
+const OVERRIDDEN: &str =
+    "the receiver comes from a method without an annotation, and an override returns something else";
 
 /// Why the name of a private member outside of its class is unresolved: `_C__x`.
 pub(super) const MANGLED: &str = "it is written in its mangled form";

@@ -1,8 +1,10 @@
-//! What a rename changes besides references: the order of `__all__`, and entry points in `pyproject.toml` and `setup.cfg`.
+//! What a rename changes besides references: the order of `__all__`, the name that `TypeVar("T")` gets, and entry points in
+//! `pyproject.toml` and `setup.cfg`.
 
 use std::collections::BTreeMap;
 
 use super::collision::Renaming;
+use super::family::DefinitionSite;
 use super::rename_edit::{splices_by_file, with_edits};
 use crate::engine::context::RequestContext;
 use crate::model::edits::{DocumentChange, TextEdit, WorkspaceEdit};
@@ -127,6 +129,59 @@ pub(super) fn remove_within(edit: &mut WorkspaceEdit, cx: &RequestContext<'_>, p
     }
 }
 
+/// What gets the name of the variable that it is assigned to as its first argument. Type checkers demand that they are equal.
+const NAMED: [&str; 13] = [
+    "TypeVar",
+    "ParamSpec",
+    "TypeVarTuple",
+    "NewType",
+    "TypeAliasType",
+    "NamedTuple",
+    "namedtuple",
+    "TypedDict",
+    "Enum",
+    "IntEnum",
+    "StrEnum",
+    "Flag",
+    "IntFlag",
+];
+
+/// Adds the first arguments that name the definitions: `T = TypeVar("T")`.
+pub(super) fn with_own_names<'d>(
+    cx: &RequestContext<'_>,
+    edit: WorkspaceEdit,
+    definitions: impl Iterator<Item = &'d DefinitionSite>,
+    old: &str,
+    new: &str,
+) -> WorkspaceEdit {
+    let splices = splices_by_file(cx, &edit);
+    let mut more: BTreeMap<AbsPath, Vec<TextEdit>> = BTreeMap::new();
+    for (document, offset) in definitions {
+        let Some(span) = own_name(&document.text, *offset + old.len(), old) else { continue };
+        let known = splices.get(&document.path).into_iter().flatten();
+        if known.into_iter().all(|splice| splice.span != span) {
+            let range = document.lines.range(&document.text, span, cx.locations.server_unit).into();
+            let edits = more.entry(document.path.clone()).or_default();
+            edits.push(TextEdit { range, new_text: new.to_owned(), annotation_id: None });
+        }
+    }
+    with_edits(edit, more)
+}
+
+/// The name in the string of `= TypeVar("T"`, which follows a variable's name in a text.
+fn own_name(text: &str, end: usize, name: &str) -> Option<Span> {
+    let value = text.get(end..)?.trim_start().strip_prefix('=')?.trim_start();
+    let (called, arguments) = value.split_once('(')?;
+    if !NAMED.contains(&called.trim_end().rsplit('.').next()?) {
+        return None;
+    }
+    let quoted = arguments.trim_start();
+    let literal = quoted.strip_prefix(['"', '\''])?;
+    let is_it = literal.strip_prefix(name)?.starts_with(quoted.chars().next()?);
+    let start = text.len() - literal.len();
+    is_it.then(|| start..start + name.len())
+}
+
 /// Adds the entry points that name the symbol, or something in it.
 pub(super) fn with_entry_points(
     cx: &RequestContext<'_>,
@@ -181,6 +236,20 @@ fn parts(document: &Document, dotted: &Span, word: &str) -> Vec<Span> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_type_variables() {
+        for (text, expected) in [
+            ("T = TypeVar(\"T\", bound=int)", Some(13..14)),
+            ("T = t.NewType( 'T', int)", Some(16..17)),
+            ("T = TypeVar(\"TT\")", None),
+            ("T = make(\"T\")", None),
+            ("T: int = TypeVar(\"T\")", None),
+            ("T == TypeVar(\"T\")", None),
+        ] {
+            assert_eq!(own_name(text, 1, "T"), expected, "{text}");
+        }
+    }
 
     #[test]
     fn sorted_lists_stay_sorted() {

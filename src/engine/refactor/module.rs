@@ -128,6 +128,11 @@ impl Move {
             return Err(usage(message, "give both as files, PATH.py, or both as folders"));
         }
         let unknown = || {
+            if is_module_path(from) && files.kind(&root.join(from)) == FileKind::File {
+                let message =
+                    format!("{from} is no module that a statement can import: a part of its path is no name");
+                return usage(message, "move the file with git, and change what loads it by hand");
+            }
             let message = format!("no module of the workspace is {from}");
             let error = ErrorBody::new(ErrorSymbol::NotFound, message);
             Failure::reported(error.hint("give a dotted name, such as py://pkg.mod, or the path of the file"))
@@ -196,7 +201,8 @@ impl Move {
         let parent = target.parent();
         if parent != root && files.kind(&parent) != FileKind::Folder {
             let uri = cx.locations.paths.uri(&parent);
-            return Err(usage(format!("the package {uri} does not exist"), "create it first"));
+            let hint = format!("create {uri}/__init__.py, which may be empty, and commit it first");
+            return Err(usage(format!("the package {uri} does not exist"), hint));
         }
         let beside = |name: &str| parent.join(&format!("{}{name}", target.file_name()));
         self.taken = [target.clone(), beside(".py"), beside(".pyi")]

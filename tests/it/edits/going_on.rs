@@ -359,7 +359,9 @@ fn rules_of_the_language_that_no_server_applies() {
 //- /rules.py
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, NewType, TypedDict
+
+Id = NewType('Id', int)
 
 class Color(Enum):
     RED = 1
@@ -387,6 +389,7 @@ def run(point: Point, movie: Movie, pair: Pair) -> object:
         ("py://rules#Color.RED", "CRIMSON", &["Color['CRIMSON']"][..]),
         ("py://rules#Movie.title", "name", &["movie['name']", "{'name': 'a'}", "Movie(name='b')"]),
         ("py://rules#Pair.left", "first", &["_replace(first=1)"]),
+        ("py://rules#Id", "Key", &["Key = NewType('Key', int)"]),
         ("py://rules#Point.x", "abscissa", &["case Point(abscissa=3)", "replace(point, abscissa=2)"]),
     ] {
         let (_, files) = repository.plan_apply_undo(&["rename", selector, new]);

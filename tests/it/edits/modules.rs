@@ -162,10 +162,12 @@ fn moves_that_are_refused() {
     assert!(error["hint"].as_str().unwrap().contains("lanser rename py://pkg.old"), "{error}");
     // What the new place breaks is seen by the server, in a copy of the workspace.
     let project = Project::parse(
-        "//- /a/__init__.py\n//- /a/m.py\nx = 1\n//- /a/n.py\ny = 1\n//- /c/__init__.py\n//- /use.py\nimport a.m\nprint(a.m.x, a.n.y)\n",
+        "//- /a/__init__.py\n//- /a/m.py\nx = 1\n//- /a/n.py\ny = 1\n//- /a/1-2.py\n//- /c/__init__.py\n//- /use.py\nimport a.m\nprint(a.m.x, a.n.y)\n",
     );
     let repository = Repository::new(&project);
     assert_eq!(repository.failed_checks(&["rename", "py://a.m", "c.m"], 78), ["diagnostics"]);
+    let error = repository.env.lanser(["move", "a/1-2.py", "a/x.py", "--json"]).error(2, "E/USAGE");
+    assert!(error["message"].as_str().unwrap().contains("a part of its path is no name"), "{error}");
 }
 
 /// A line of a batch names a module as the command line does.
