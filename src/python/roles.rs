@@ -16,6 +16,8 @@ pub struct Parameter {
     pub decorators: Vec<String>,
     /// Whether callers can pass it by its name.
     pub is_keyword: bool,
+    /// The decorators of its function, as they are written.
+    pub decorated: Option<Span>,
 }
 
 /// The parameter whose name begins at an offset.
@@ -31,6 +33,10 @@ pub fn parameter_at(text: &str, offset: usize) -> Option<Parameter> {
         name: name.map(|name| text_of(name, text).to_owned()).unwrap_or_default(),
         decorators: decorators(function, text),
         is_keyword: is_keyword(token, parameter, list),
+        decorated: function
+            .parent()
+            .filter(|around| around.kind() == "decorated_definition")
+            .map(|around| around.start_byte()..function.start_byte()),
     })
 }
 

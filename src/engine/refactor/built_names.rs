@@ -8,11 +8,14 @@ use crate::engine::context::RequestContext;
 use crate::path::WorkspacePath;
 use crate::python::outline::Span;
 use crate::tape::IoKind;
-use crate::text::names::whole_names;
+use crate::text::names::{is_in_name, whole_names};
 use crate::workspace::files::{Document, Files as _};
 
 /// What a file has in it that looks names up.
-const LOOKUPS: [&str; 5] = ["getattr(", "hasattr(", "vars(", "__dict__", "methodcaller("];
+const LOOKUPS: [&str; 6] = ["getattr(", "hasattr(", "vars(", "__dict__", "methodcaller(", "getfixturevalue("];
+
+/// What lists names, of which a program may take those with a prefix.
+const LISTINGS: [&str; 6] = ["dir(", "getmembers(", "vars(", "__dict__", "globals()", "__members__"];
 
 /// What looks names of a module up, and no members.
 const GLOBALS: &str = "globals()";
@@ -34,6 +37,9 @@ pub(super) fn prefixes(
                 let mut built = built(text, prefix, renaming.old);
                 built.retain(|span| !is_member || !is_in_globals(text, span));
                 found.extend(built.into_iter().map(|span| (document.clone(), span)));
+            }
+            if LISTINGS.iter().any(|listing| is_called(text, listing)) {
+                found.extend(selecting(text, prefix).map(|span| (document.clone(), span)));
             }
         }
     }
@@ -105,6 +111,21 @@ fn is_of_name(text: &str, expression: &str) -> bool {
                 let line = text[span.end..].lines().next().unwrap_or_default().trim_start();
                 line.starts_with('=') && line.contains("__name__")
             })
+    })
+}
+
+/// Whether a text has a call, and not only one of a function whose name ends so: `dir(`, and not `mkdir(`.
+fn is_called(text: &str, call: &str) -> bool {
+    text.match_indices(call).any(|(at, _)| !text[..at].ends_with(is_in_name))
+}
+
+/// The places where names with a prefix are selected: `name.startswith("visit_")`.
+fn selecting(text: &str, prefix: &str) -> impl Iterator<Item = Span> {
+    const SELECT: &str = "startswith(";
+    text.match_indices(SELECT).filter_map(move |(at, _)| {
+        let start = at + SELECT.len() + 1;
+        let (quote, rest) = (text.get(start - 1..start)?, text.get(start..)?.strip_prefix(prefix)?);
+        (matches!(quote, "\"" | "'") && rest.starts_with(quote)).then(|| start..start + prefix.len())
     })
 }
 
@@ -185,7 +206,7 @@ fn fits(name: &str, format: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{built, framed, is_in_globals};
+    use super::{built, framed, is_in_globals, selecting};
 
     #[test]
     fn names_of_modules() {
@@ -197,6 +218,18 @@ mod tests {
         ] {
             let span = built(text, "visit_", "visit_name").remove(0);
             assert_eq!(is_in_globals(text, &span), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_that_are_selected() {
+        for (text, count) in [
+            ("name.startswith('visit_')", 1),
+            ("name.startswith(\"visit_\") or name.startswith('visit_')", 2),
+            ("name.startswith('visit_x')", 0),
+            ("name.startswith(visit_)", 0),
+        ] {
+            assert_eq!(selecting(text, "visit_").count(), count, "{text}");
         }
     }
 

@@ -14,6 +14,7 @@ mod built_names;
 mod checks;
 mod collision;
 mod commit;
+mod computed;
 mod copy;
 mod decisions;
 mod dependents;

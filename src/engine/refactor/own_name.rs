@@ -8,6 +8,7 @@ use crate::engine::context::RequestContext;
 use crate::engine::occurrences::{CALLED_AS_HOOK, is_fixture, is_hook};
 use crate::python::outline::{Definition, Outline, Span};
 use crate::python::roles::parameter_at;
+use crate::text::names::is_in_name;
 use crate::workspace::files::Document;
 
 /// Bases of enums whose `auto()` counts.
@@ -29,7 +30,14 @@ pub(super) fn own_name(
         let is_passed = parameter.is_keyword
             && !matches!(renaming.old, "self" | "cls")
             && is_called(document.path.file_name(), &parameter.name, &parameter.decorators);
-        is_passed.then_some("pytest passes it by name")
+        let decorators = parameter.decorated.and_then(|span| document.text.get(span)).unwrap_or_default();
+        match () {
+            () if is_passed => Some("pytest passes it by name"),
+            () if parameter.is_keyword && is_option(decorators, renaming.old) => {
+                Some("a decorator names it in a string")
+            }
+            () => None,
+        }
     } else {
         let outline = Outline::parse(&document.text);
         let own = outline.definitions.iter().find(|definition| definition.name_span == span);
@@ -96,6 +104,14 @@ fn is_field(statement: &str) -> bool {
         && !statement.contains("ClassVar")
 }
 
+/// Whether a string in decorators names a parameter: `@click.option("--user-name")`, `@click.argument("user_name")`.
+fn is_option(decorators: &str, name: &str) -> bool {
+    let dashed = format!("--{}", name.replace('_', "-"));
+    let ends = |rest: &str| !rest.starts_with(|c: char| c == '-' || is_in_name(c));
+    decorators.match_indices(&dashed).any(|(at, _)| ends(&decorators[at + dashed.len()..]))
+        || ['"', '\''].iter().any(|quote| decorators.contains(&format!("{quote}{name}{quote}")))
+}
+
 /// Whether a function of this file is called with arguments by the names of its parameters.
 fn is_called(file: &str, function: &str, decorators: &[String]) -> bool {
     let is_test_file = file.starts_with("test") || file.ends_with("_test.py") || file == "conftest.py";
@@ -137,6 +153,19 @@ mod tests {
             let class = outline.definitions.iter().position(|one| one.name == "C").expect("a class");
             let statement = text.rsplit_once("A").expect("a member").1;
             assert_eq!(is_value_of_name(&outline, class, statement), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn options_of_decorators() {
+        for (text, expected) in [
+            ("@click.option('--user-name', default=1)", true),
+            ("@click.argument(\"user_name\")", true),
+            ("@click.option('-u/--no-u', '--user-name/--no-user-name')", true),
+            ("@click.option('--user-name-file')", false),
+            ("@click.option('--user', help='the user_name')", false),
+        ] {
+            assert_eq!(is_option(text, "user_name"), expected, "{text}");
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::collision::Renaming;
 use super::decisions::OpenPlace;
 use super::family::DefinitionSite;
-use super::{built_names, mangling, own_name, spelled};
+use super::{built_names, computed, mangling, own_name, spelled};
 use crate::engine::context::RequestContext;
 use crate::engine::occurrences::{Explained, MANGLED, Token, offset_of};
 use crate::model::facts::UseProvenance;
@@ -17,6 +17,9 @@ use crate::workspace::files::Document;
 
 /// Why a string that the name is put into is an open place.
 const BUILT_AROUND: &str = "a name that contains the old one is built from it, and exists";
+
+/// Why places are open that no rename changes.
+const ONLY_LEFT: [&str; 3] = [BUILT_AROUND, computed::COMPUTED, computed::REGISTERED];
 
 /// The places of a rename that cannot be decided, in the order of their reasons.
 pub(super) fn open_places(
@@ -32,7 +35,7 @@ pub(super) fn open_places(
             let at = cx.locations.span(&document, span.clone()).2;
             let text = &document.text[span.clone()];
             let is_prefix = text.ends_with('_') && text.len() < old.len() && old.starts_with(text);
-            let is_part = is_prefix || why == BUILT_AROUND;
+            let is_part = is_prefix || ONLY_LEFT.contains(&why);
             // A part of a name cannot be renamed.
             let bare = |name: &str| name.trim_start_matches('_').to_owned();
             let new_text = match text.strip_prefix(&format!("_{}__", bare(old))) {
@@ -63,7 +66,11 @@ pub(super) fn open_places(
         add(built_names::around(cx, old), BUILT_AROUND);
     }
     add(mangling::mangled_with_class(cx, renaming), "the name of the class is a part of it");
-    for (document, span, why) in spelled::strings(cx, renaming, explained) {
+    let mut others = spelled::strings(cx, renaming, explained);
+    if explained.is_member || explained.is_by_name {
+        others.extend(computed::computed(cx, renaming, explained));
+    }
+    for (document, span, why) in others {
         add(vec![(document, span)], why);
     }
     let mut seen = std::collections::BTreeSet::new();

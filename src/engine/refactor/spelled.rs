@@ -1,6 +1,5 @@
 //! Strings that spell the old name where a program may look it up: `"pkg.mod.name"`, the tables of a module's `__getattr__`, the
-//! placeholders that a `TypedDict` fills, strings beside a `getattr` whose name is computed, or beside `__dict__`; and the keywords of
-//! `patch.multiple`. No rule of the language says that they
+//! placeholders that a `TypedDict` fills, strings beside a `getattr` whose name is computed, or beside `__dict__`. No rule of the language says that they
 //! are uses, so that the caller decides.
 
 use std::collections::BTreeSet;
@@ -23,8 +22,10 @@ pub(super) type Reason = &'static str;
 const FULL_NAME: Reason = "a string spells the full name";
 const LAZY_EXPORT: Reason = "a string is in a module whose `__getattr__` may look it up";
 const PLACEHOLDER: Reason = "a placeholder in a string is the key";
+const EXAMPLE: Reason = "an example in a docstring may use it";
+const FORMATTED: Reason = "a placeholder of a string may name the attribute";
+const PATCHED: Reason = "a string may name what a mock replaces";
 const KEY: Reason = "a string may be the key";
-const PATCHED: Reason = "`patch.multiple` sets what a keyword names";
 const LOOKED_UP: Reason = "a string is in a file that looks names up";
 
 /// Calls that look a name up, with the number of arguments before the name.
@@ -41,7 +42,7 @@ const LOOKUPS: [(&str, usize); 6] = [
 const NAMESPACES: [&str; 4] = ["globals()[", "globals().get(", "__dict__[", "__dict__.get("];
 
 /// What gives attributes by their names, written in place or passed on: `state = self.__dict__.copy(); del state["name"]`.
-const BY_NAME: [&str; 4] = ["__dict__", "__setattr__(", "__members__", "vars("];
+const BY_NAME: [&str; 6] = ["__dict__", "__setattr__(", "__members__", "vars(", "asdict(", "model_dump("];
 
 /// The strings that may have to be renamed, with the reasons.
 pub(super) fn strings(
@@ -57,9 +58,6 @@ pub(super) fn strings(
     for path in cx.state.files_with_word(renaming.old) {
         let Ok(document) = cx.state.files.read(&cx.state.inputs.snapshot.absolute(&path)) else { continue };
         let all = occurrences(&document.text, document.digest, renaming.old);
-        let keywords = all.iter().filter(|one| one.kind == OccurrenceKind::Keyword).map(|one| one.span());
-        let patched = keywords.filter(|span| is_patched(&document.text, span));
-        found.extend(patched.map(|span| (document.clone(), span, PATCHED)));
         let strings: Vec<Span> =
             all.into_iter().filter(|one| one.kind == OccurrenceKind::String).map(|one| one.span()).collect();
         found.extend(
@@ -67,23 +65,6 @@ pub(super) fn strings(
         );
     }
     found
-}
-
-/// Whether a keyword is one of a call of `mock.patch.multiple`.
-fn is_patched(text: &str, span: &Span) -> bool {
-    let mut depth = 0_usize;
-    let open = text[..span.start].char_indices().rev().find(|&(_, c)| match c {
-        ')' => {
-            depth += 1;
-            false
-        }
-        '(' if depth > 0 => {
-            depth -= 1;
-            false
-        }
-        c => c == '(',
-    });
-    open.is_some_and(|(at, _)| text[..at].trim_end().ends_with("patch.multiple"))
 }
 
 struct StringSearch<'s> {
@@ -123,6 +104,15 @@ impl<'s> StringSearch<'s> {
             let dotted = dotted(text, span);
             if !dotted.is_empty() {
                 return dotted.iter().any(|name| self.is_full_name(name)).then_some(FULL_NAME);
+            }
+            if self.is_global && is_example(text, span) {
+                return Some(EXAMPLE);
+            }
+            if is_patched(text, span) {
+                return Some(PATCHED);
+            }
+            if !self.is_global && is_formatted(text, span) {
+                return Some(FORMATTED);
             }
             if !is_quoted(text, span) {
                 let is_key = self.with_keys.contains(&document.path) && is_placeholder(text, span);
@@ -188,6 +178,32 @@ fn is_placeholder(text: &str, word: &Span) -> bool {
     let (before, after) = (&text[..word.start], &text[word.end..]);
     (before.ends_with("%(") && after.starts_with(')'))
         || (before.ends_with('{') && after.starts_with(['}', '!', ':', '.', '[']))
+}
+
+/// Whether a word is in a line of an example that doctest runs: `>>> word()`.
+fn is_example(text: &str, word: &Span) -> bool {
+    let line = text[..word.start].lines().next_back().unwrap_or_default().trim_start();
+    line.starts_with(">>> ") || line.starts_with("... ")
+}
+
+/// Whether a word in a string is the attribute of a placeholder: `{0.word}`.
+fn is_formatted(text: &str, word: &Span) -> bool {
+    let is_part = |c: char| is_in_name(c) || matches!(c, '.' | '[' | ']');
+    let before = text[..word.start].strip_suffix('.').map(|before| before.trim_end_matches(is_part));
+    before.is_some_and(|before| before.ends_with('{'))
+        && text[word.end..].starts_with(['}', '!', ':', '.', '['])
+        && text.contains(".format(")
+}
+
+/// Whether a word in a string follows a computed module, or names what the attribute of a mock gives: `patch(f"{module}.word")`,
+/// `"word.return_value"`.
+fn is_patched(text: &str, word: &Span) -> bool {
+    let after = &text[word.end..];
+    let before = text[..word.start].trim_end_matches(|c| c == '.' || is_in_name(c));
+    let is_after_module = text[before.len()..].starts_with('.') && before.ends_with(['"', '\'', '}']);
+    let is_attribute = text[..word.start].ends_with(is_quote)
+        && [".return_value", ".side_effect"].iter().any(|attribute| after.starts_with(attribute));
+    is_attribute || is_after_module && after.starts_with(is_quote) && text.contains("patch(")
 }
 
 /// Whether a module has a function `__getattr__`.
@@ -256,19 +272,6 @@ mod tests {
     }
 
     #[test]
-    fn keywords_of_patches() {
-        for (text, expected) in [
-            ("mock.patch.multiple('m', name=1)", true),
-            ("@patch.multiple(A, other=f(1), name=g(2))", true),
-            ("patch.multiple(A, other=f(name=1))", false),
-            ("patch.object(A, name=1)", false),
-            ("name=1", false),
-        ] {
-            assert_eq!(is_patched(text, &at(text, "name")), expected, "{text}");
-        }
-    }
-
-    #[test]
     fn lookups_of_computed_names() {
         for (text, expected) in [
             ("getattr(a.b(c, d), name)", true),
@@ -282,6 +285,45 @@ mod tests {
             ("vars", false),
         ] {
             assert_eq!(computes_names(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_mocks_replace() {
+        for (text, expected) in [
+            ("patch(f'{MOD}.name')", true),
+            ("patch(MOD + '.name')", true),
+            ("patch(MOD + '.Class.name')", true),
+            ("patch('pkg.name')", false),
+            ("MOD + '.name'", false),
+            ("Mock(**{'name.return_value': 1})", true),
+            ("'name.value'", false),
+        ] {
+            assert_eq!(is_patched(text, &at(text, "name")), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn examples_in_docstrings() {
+        for (text, expected) in [
+            ("'''\n    >>> name(1)\n    '''", true),
+            ("'''\n    >>> for x in y:\n    ...     name(x)\n'''", true),
+            ("'''See name.'''", false),
+            ("'''\n    >>> f()\n    name\n'''", false),
+        ] {
+            assert_eq!(is_example(text, &at(text, "name")), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn attributes_in_placeholders() {
+        for (text, expected) in [
+            ("'{0.name}'.format(x)", true),
+            ("'{x.y.name!r}'.format(x=x)", true),
+            ("'{name}'.format(name=x)", false),
+            ("'a {x}.name'.format(x=x)", false),
+        ] {
+            assert_eq!(is_formatted(text, &at(text, "name")), expected, "{text}");
         }
     }
 

@@ -58,6 +58,72 @@ def test():
     }
 }
 
+/// A program that computes a name, or gives an object attributes by keywords, may mean the renamed one.
+#[test]
+fn names_that_a_program_computes() {
+    let project = Project::parse(
+        "\
+//- /m.py
+from enum import Enum
+COMMANDS = {}
+def command(f):
+    COMMANDS[f.__name__] = f
+    return f
+def plain(f):
+    print(f.__name__)
+    return f
+@command
+def go(): ...
+@plain
+def rest(): ...
+class Base:
+    known: dict = {}
+    def __init_subclass__(cls):
+        Base.known[cls.__name__.lower()] = cls
+class Upper(Base): ...
+class Color(Enum):
+    RED = 1
+    @classmethod
+    def read(cls, text: str): return cls[text.upper()]
+class Box:
+    def __init__(self): self.size = 1
+    def on_start(self): ...
+    def with_size(self, size=2):
+        box = Box()
+        for key, value in locals().items(): setattr(box, key, value)
+    def hooks(self): return [name for name in dir(self) if name.startswith('on_')]
+def show(box: Box): return '{0.size}'.format(box)
+def helper(): ...
+//- /cli.py
+def option(name): return lambda f: f
+@option('--user-name')
+def main(user_name: str): ...
+//- /test_m.py
+from unittest.mock import Mock, patch
+import m
+def test():
+    m.show(Mock(size=4))
+    with patch(f'{m.__name__}.helper'): ...
+",
+    );
+    let repository = Repository::with_ty(&project);
+    for (symbol, new, places) in [
+        ("py://m#go", "run", &["m.py@L4:C16"][..]),
+        ("py://m#Upper", "Lower", &["m.py@L16:C24"]),
+        ("py://m#Color.RED", "CRIMSON", &["m.py@L21:C38"]),
+        ("py://m#Box.on_start", "on_begin", &["m.py@L28:C77"]),
+        ("py://m#helper", "aid", &["test_m.py@L5:C31"]),
+        ("py://cli#main(user_name)", "user", &["cli.py@L3:C10"]),
+    ] {
+        assert_eq!(open_places(&repository, &["rename", symbol, new]), places, "{symbol}");
+    }
+    let of_attribute = open_places(&repository, &["rename", "py://m#Box.size", "length"]);
+    for place in ["m.py@L25:C25", "m.py@L29:C32", "test_m.py@L4:C17"] {
+        assert!(of_attribute.iter().any(|known| known == place), "{place}: {of_attribute:?}");
+    }
+    repository.plan_apply_undo(&["rename", "py://m#rest", "pause"]);
+}
+
 #[test]
 fn attributes_of_modules_that_are_patched() {
     let project = Project::parse(
