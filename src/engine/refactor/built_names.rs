@@ -1,6 +1,6 @@
 //! Names that a program builds when it runs: `getattr(self, f"visit_{kind}")` reaches every method whose name begins with `visit_`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::collision::Renaming;
@@ -16,6 +16,9 @@ const LOOKUPS: [&str; 6] = ["getattr(", "hasattr(", "vars(", "__dict__", "method
 
 /// What lists names, of which a program may take those with a prefix.
 const LISTINGS: [&str; 6] = ["dir(", "getmembers(", "vars(", "__dict__", "globals()", "__members__"];
+
+/// The bytes of a string and of what follows it that are read.
+const MAX_STRING: usize = 1_000;
 
 /// What looks names of a module up, and no members.
 const GLOBALS: &str = "globals()";
@@ -80,9 +83,10 @@ pub(super) fn around(cx: &RequestContext<'_>, old: &str) -> Vec<(Arc<Document>, 
 /// The strings that begin with a part of a name, ended by `_`, and go on with the name of an object: where the part is, and what
 /// follows the value.
 fn framed(text: &str) -> impl Iterator<Item = (Span, &str)> {
+    let variables = names_of_objects(text);
     text.match_indices(['"', '\'']).filter_map(move |(at, quote)| {
-        let rest = &text[at + 1..];
-        let prefix = rest.find(|c: char| c != '_' && !c.is_alphanumeric())?;
+        let rest = &text[at + 1..text.floor_char_boundary(at + 1 + MAX_STRING)];
+        let prefix = rest.find(|c: char| !is_in_name(c))?;
         if !rest[..prefix].ends_with('_') {
             return None;
         }
@@ -96,22 +100,20 @@ fn framed(text: &str) -> impl Iterator<Item = (Span, &str)> {
             _ => return None,
         };
         let suffix = inside.get(value..)?;
-        let is_name = suffix.chars().all(|c| c == '_' || c.is_alphanumeric());
-        (is_name && is_of_name(text, of)).then(|| (at + 1..at + 1 + prefix, suffix))
+        let mut words = of.split(|c| !is_in_name(c));
+        let is_name = suffix.chars().all(is_in_name) && words.any(|word| variables.contains(word));
+        is_name.then(|| (at + 1..at + 1 + prefix, suffix))
     })
 }
 
-/// Whether an expression takes the name of an object, or has a variable that a line of the text assigns one to.
-fn is_of_name(text: &str, expression: &str) -> bool {
-    let is_variable = |word: &&str| word.starts_with(|c: char| c == '_' || c.is_alphabetic());
-    let mut words = expression.split(|c: char| c != '_' && !c.is_alphanumeric()).filter(is_variable);
-    words.any(|word| {
-        word == "__name__"
-            || whole_names(text, word).any(|span| {
-                let line = text[span.end..].lines().next().unwrap_or_default().trim_start();
-                line.starts_with('=') && line.contains("__name__")
-            })
-    })
+/// `__name__`, and the variables that lines of a text assign one to: `kind = type(x).__name__`.
+fn names_of_objects(text: &str) -> BTreeSet<&str> {
+    let assigned = whole_names(text, "__name__").filter_map(|span| {
+        let line = text[..span.start].lines().next_back()?;
+        let variable = line.split_once('=')?.0.trim();
+        (!variable.is_empty() && variable.chars().all(is_in_name)).then_some(variable)
+    });
+    assigned.chain(["__name__"]).collect()
 }
 
 /// Whether a text has a call, and not only one of a function whose name ends so: `dir(`, and not `mkdir(`.

@@ -76,10 +76,12 @@ fn keyword(text: &str, span: &Span, is_member: bool) -> Option<Reason> {
     (is_member && MAKERS.contains(&last)).then_some(MADE)
 }
 
-/// Where the bracket opens around a keyword.
+/// Where the bracket opens around a keyword, if it is not far.
 fn call_around(text: &str, span: &Span) -> Option<usize> {
+    const MAX_ARGUMENTS: usize = 10_000;
     let mut depth = 0_usize;
-    let open = text[..span.start].char_indices().rev().find(|&(_, c)| match c {
+    let from = text.ceil_char_boundary(span.start.saturating_sub(MAX_ARGUMENTS));
+    let open = text[from..span.start].char_indices().rev().find(|&(_, c)| match c {
         ')' => {
             depth += 1;
             false
@@ -90,7 +92,7 @@ fn call_around(text: &str, span: &Span) -> Option<usize> {
         }
         c => c == '(',
     });
-    open.map(|(at, _)| at)
+    open.map(|(at, _)| from + at)
 }
 
 /// Whether a name is a parameter of a function that sets all of its variables: `for key, value in locals().items(): setattr(…)`.
@@ -173,6 +175,8 @@ fn registering(
 
 /// Where a part of a text keeps something under its name: `registry[cls.__name__] = cls`, `setattr(x, f.__name__, f)`.
 fn key_by_name(text: &str, part: &Span) -> Option<Span> {
+    // More than any function has.
+    const MAX_NAMES: usize = 1_000;
     let is_part = |c: char| is_in_name(c) || matches!(c, '.' | '(' | ')');
     let in_text = |span: Span| span.start + part.start..span.end + part.start;
     let text = text.get(part.clone())?;
@@ -191,7 +195,7 @@ fn key_by_name(text: &str, part: &Span) -> Option<Span> {
         });
         before.ends_with('[') || is_registered || is_set || is_in_dict || is_index
     };
-    whole_names(text, "__name__").find(is_key).map(in_text)
+    whole_names(text, "__name__").take(MAX_NAMES).find(is_key).map(in_text)
 }
 
 #[cfg(test)]
