@@ -51,6 +51,8 @@ pub struct Profile {
     pub finds_files: bool,
     /// Whether its references leave out uses of a module in dotted names, and uses under other names than the one asked about.
     pub leaves_out_names: bool,
+    /// Whether it infers what a function without an annotation returns from its body.
+    pub infers_results: bool,
     /// Whether it knows the definition of a key of a dictionary that is written out, as in `x: TypedDictClass = {"key": 1}`.
     pub defines_keys: bool,
     /// Whether the location of an attribute's definition is all of `self.name` in place of the name.
@@ -104,6 +106,7 @@ const PYRIGHT: Profile = Profile {
     python: PythonSource::Interpreter,
     finds_files: false,
     leaves_out_names: false,
+    infers_results: true,
     hides_stubs: false,
     defines_keys: true,
     defines_dotted: false,
@@ -135,6 +138,7 @@ static TY: Profile = Profile {
     python: PythonSource::Prefix,
     finds_files: true,
     leaves_out_names: true,
+    infers_results: false,
     hides_stubs: true,
     defines_keys: false,
     defines_dotted: true,

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use serde::Serialize;
+
 use super::super::concurrent::{self, BoxedFuture};
 use super::super::context::RequestContext;
 use super::super::failure::Failure;
@@ -62,6 +64,8 @@ pub(super) struct Explainer<'l> {
     has_alternative: Mutex<BTreeMap<ClassId, bool>>,
     /// Whether methods of a name without an annotation are overridden.
     pub(super) overridden: Mutex<BTreeMap<String, bool>>,
+    /// Whether an override of a method of a class returns something else than the method.
+    pub(super) returned_other: Mutex<BTreeMap<(ClassId, String), bool>>,
 }
 
 /// What a definition of a token is for the symbol.
@@ -104,6 +108,7 @@ impl<'l> Explainer<'l> {
             alternatives: OnceLock::new(),
             has_alternative: Mutex::default(),
             overridden: Mutex::default(),
+            returned_other: Mutex::default(),
         }
     }
 
@@ -506,13 +511,22 @@ impl<'l> Explainer<'l> {
             return false;
         }
         let id = class.id();
+        self.remember(known, id.clone(), &(what, &self.family.own, &id), find)
+    }
+
+    /// What holds for a key, found once, and rarely true. `query` names it on the tape.
+    pub(super) fn remember<K: Ord>(
+        &self,
+        known: &Mutex<BTreeMap<K, bool>>,
+        key: K,
+        query: &impl Serialize,
+        find: impl FnOnce() -> bool,
+    ) -> bool {
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.get(&id) {
-            return *known;
-        }
-        let query = (what, &self.family.own, &id);
-        let found = self.cx.state.tape.query_rare(IoKind::Index, &query, || find().then_some(true));
-        *known.entry(id).or_insert(found.unwrap_or_default())
+        *known.entry(key).or_insert_with(|| {
+            let find = || find().then_some(true);
+            self.cx.state.tape.query_rare(IoKind::Index, query, find).unwrap_or_default()
+        })
     }
 
     /// Whether a token is an attribute of `super()` in the class whose member the symbol is.

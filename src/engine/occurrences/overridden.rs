@@ -8,12 +8,11 @@ use super::explainer::Explainer;
 use super::symbol::Reach;
 use super::{Token, files_with, offset_of};
 use crate::engine::failure::Failure;
-use crate::model::server::ServerKind;
+use crate::lsp::Profile;
 use crate::path::AbsPath;
 use crate::python::classes::{Class, DefinitionInfo};
 use crate::python::occurrences::OccurrenceKind;
 use crate::python::usage::Usage;
-use crate::tape::IoKind;
 use crate::workspace::files::Files as _;
 
 /// The most overrides of one method whose types are compared.
@@ -24,12 +23,10 @@ impl Explainer<'_> {
     /// an annotation that it comes from, and returns something else.
     pub(super) async fn is_of_overridden(&self, token: &Token) -> Result<bool, Failure> {
         let is_member = matches!(self.symbol.reach, Reach::Member { .. });
-        // ty infers no results.
-        let infers = self.cx.settings.server != ServerKind::Ty;
-        if !infers || !is_member || token.kind != OccurrenceKind::Attribute {
-            return Ok(false);
-        }
-        if token.receiver().is_none_or(|receiver| receiver.is_self) {
+        let infers = Profile::of(self.cx.settings.server).infers_results;
+        let is_attribute = token.kind == OccurrenceKind::Attribute;
+        if !infers || !is_member || !is_attribute || token.receiver().is_none_or(|receiver| receiver.is_self)
+        {
             return Ok(false);
         }
         let (path, text) = (&token.document.path, &token.document.text);
@@ -67,14 +64,9 @@ impl Explainer<'_> {
                 is_inferred(above, name)
                     && classes.iter().any(|below| below.id() != id && self.classes.inherits(below, &id))
             };
-            classes.iter().any(is_above).then_some(true)
+            classes.iter().any(is_above)
         };
-        let mut known = self.overridden.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.get(name) {
-            return *known;
-        }
-        let found = self.cx.state.tape.query_rare(IoKind::Index, &("overridden without a type", name), find);
-        *known.entry(name.to_owned()).or_insert(found.unwrap_or_default())
+        self.remember(&self.overridden, name.to_owned(), &("overridden without a type", name), find)
     }
 
     /// Whether an override of a method without an annotation returns something else than the method.
@@ -82,20 +74,30 @@ impl Explainer<'_> {
         let Some(class) = method.class.as_ref().filter(|class| is_inferred(class, &method.name)) else {
             return Ok(false);
         };
+        let key = (class.id(), method.name.clone());
+        let known = || self.returned_other.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known().get(&key) {
+            return Ok(*known);
+        }
+        let found = self.has_other_override(class, &method.name).await?;
+        known().insert(key, found);
+        Ok(found)
+    }
+
+    async fn has_other_override(&self, class: &Class, name: &str) -> Result<bool, Failure> {
         let below = self.classes.subclasses(class, &|name| files_with(self.cx, name));
-        let overrides = below.classes.iter().filter(|class| class.signature_of(&method.name).is_some());
-        let overrides: BTreeSet<(AbsPath, usize)> =
-            overrides.flat_map(|class| places(class, &method.name)).collect();
+        let overrides = below.classes.iter().filter(|class| class.signature_of(name).is_some());
+        let overrides: BTreeSet<(AbsPath, usize)> = overrides.flat_map(|class| places(class, name)).collect();
         if overrides.is_empty() {
             return Ok(false);
         }
         if below.is_cut || overrides.len() > MAX_OVERRIDES {
             return Ok(true);
         }
-        let mut own = None;
-        for (path, offset) in places(class, &method.name) {
-            own = self.returned(&path, offset).await?;
-        }
+        let own = match places(class, name).last() {
+            Some((path, offset)) => self.returned(path, *offset).await?,
+            None => None,
+        };
         for (path, offset) in overrides {
             if own.is_none() || self.returned(&path, offset).await? != own {
                 return Ok(true);

@@ -90,8 +90,7 @@ fn framed(text: &str) -> impl Iterator<Item = (Span, &str)> {
         if !rest[..prefix].ends_with('_') {
             return None;
         }
-        let end = string_end(rest, quote.chars().next());
-        let (inside, after) = (rest.get(prefix..end)?, rest[end..].get(1..).unwrap_or_default().trim_start());
+        let (inside, after) = rest_of_string(&rest[prefix..], quote.chars().next());
         let line = || after.lines().next().unwrap_or_default();
         let (value, of) = match inside.chars().next() {
             Some('{') => (value_end(inside), &inside[..value_end(inside)]),
@@ -136,13 +135,17 @@ fn selecting(text: &str, prefix: &str) -> impl Iterator<Item = Span> {
 fn built(text: &str, prefix: &str, name: &str) -> Vec<Span> {
     let quoted = text.match_indices(prefix).filter(|(at, _)| text[..*at].ends_with(['"', '\'']));
     let can_be = |at: usize| {
-        let rest = &text[at + prefix.len()..];
-        let end = string_end(rest, text[..at].chars().next_back());
-        let (inside, after) = (&rest[..end], rest[end..].get(1..).unwrap_or_default().trim_start());
+        let (inside, after) = rest_of_string(&text[at + prefix.len()..], text[..at].chars().next_back());
         let goes_on = inside.starts_with(['{', '%']) || inside.is_empty() && after.starts_with('+');
         goes_on && fits(&name[prefix.len()..], inside)
     };
     quoted.filter(|(at, _)| can_be(*at)).map(|(at, _)| at..at + prefix.len()).collect()
+}
+
+/// What a text has up to the end of a string that begins with this quote, and behind it.
+fn rest_of_string(rest: &str, quote: Option<char>) -> (&str, &str) {
+    let end = string_end(rest, quote);
+    (&rest[..end], rest[end..].get(1..).unwrap_or_default().trim_start())
 }
 
 /// Where a string ends that begins with this quote, or its line. The values in an f-string may have strings of their own.

@@ -9,9 +9,10 @@ use crate::engine::context::RequestContext;
 use crate::engine::occurrences::Explained;
 use crate::path::AbsPath;
 use crate::python::classes::{Class, Classes};
-use crate::python::occurrences::{OccurrenceKind, occurrences};
+use crate::python::occurrences::{OccurrenceKind, TextOccurrence};
 use crate::python::outline::{Definition, Outline, Span};
 use crate::python::roles::parameter_at;
+use crate::python::usage::Usage;
 use crate::tape::IoKind;
 use crate::text::names::{is_in_name, whole_names};
 use crate::workspace::files::{Document, Files as _};
@@ -36,12 +37,11 @@ pub(super) fn computed(
     cx: &RequestContext<'_>,
     renaming: &Renaming<'_>,
     explained: &Explained,
+    written: &[(Arc<Document>, Vec<TextOccurrence>)],
 ) -> Vec<(Arc<Document>, Span, Reason)> {
-    let root = cx.state.inputs.snapshot.root();
     let mut found = Vec::new();
-    for path in cx.state.files_with_word(renaming.old) {
-        let Ok(document) = cx.state.files.read(&root.join(path.as_str())) else { continue };
-        for one in occurrences(&document.text, document.digest, renaming.old) {
+    for (document, all) in written {
+        for one in all {
             let span = one.span();
             let why = match one.kind {
                 OccurrenceKind::Keyword => keyword(&document.text, &span, explained.is_member),
@@ -68,31 +68,11 @@ pub(super) fn computed(
 
 /// Why the keyword of a call may be the symbol.
 fn keyword(text: &str, span: &Span, is_member: bool) -> Option<Reason> {
-    let called = text[..call_around(text, span)?].trim_end();
-    if called.ends_with("patch.multiple") {
+    let callee = Usage::of(text).keyword(span.start)?.callee?;
+    if text[..callee.end].ends_with("patch.multiple") {
         return Some(PATCHED);
     }
-    let last = called.rsplit(|c| !is_in_name(c)).next().unwrap_or_default();
-    (is_member && MAKERS.contains(&last)).then_some(MADE)
-}
-
-/// Where the bracket opens around a keyword, if it is not far.
-fn call_around(text: &str, span: &Span) -> Option<usize> {
-    const MAX_ARGUMENTS: usize = 10_000;
-    let mut depth = 0_usize;
-    let from = text.ceil_char_boundary(span.start.saturating_sub(MAX_ARGUMENTS));
-    let open = text[from..span.start].char_indices().rev().find(|&(_, c)| match c {
-        ')' => {
-            depth += 1;
-            false
-        }
-        '(' if depth > 0 => {
-            depth -= 1;
-            false
-        }
-        c => c == '(',
-    });
-    open.map(|(at, _)| from + at)
+    (is_member && MAKERS.contains(&&text[callee])).then_some(MADE)
 }
 
 /// Whether a name is a parameter of a function that sets all of its variables: `for key, value in locals().items(): setattr(…)`.
@@ -200,12 +180,8 @@ fn key_by_name(text: &str, part: &Span) -> Option<Span> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::spelled::tests::at;
     use super::*;
-
-    fn at(text: &str, word: &str) -> Span {
-        let start = text.find(word).unwrap();
-        start..start + word.len()
-    }
 
     #[test]
     fn keywords_that_name_attributes() {

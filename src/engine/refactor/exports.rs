@@ -147,7 +147,7 @@ const NAMED: [&str; 13] = [
 ];
 
 /// Adds the first arguments that name the definitions: `T = TypeVar("T")`.
-pub(super) fn with_own_names<'d>(
+pub(super) fn with_name_arguments<'d>(
     cx: &RequestContext<'_>,
     edit: WorkspaceEdit,
     definitions: impl Iterator<Item = &'d DefinitionSite>,
@@ -157,7 +157,7 @@ pub(super) fn with_own_names<'d>(
     let splices = splices_by_file(cx, &edit);
     let mut more: BTreeMap<AbsPath, Vec<TextEdit>> = BTreeMap::new();
     for (document, offset) in definitions {
-        let Some(span) = own_name(&document.text, *offset + old.len(), old) else { continue };
+        let Some(span) = name_argument(&document.text, *offset + old.len(), old) else { continue };
         let known = splices.get(&document.path).into_iter().flatten();
         if known.into_iter().all(|splice| splice.span != span) {
             let range = document.lines.range(&document.text, span, cx.locations.server_unit).into();
@@ -169,7 +169,7 @@ pub(super) fn with_own_names<'d>(
 }
 
 /// The name in the string of `= TypeVar("T"`, which follows a variable's name in a text.
-fn own_name(text: &str, end: usize, name: &str) -> Option<Span> {
+fn name_argument(text: &str, end: usize, name: &str) -> Option<Span> {
     let value = text.get(end..)?.trim_start().strip_prefix('=')?.trim_start();
     let (called, arguments) = value.split_once('(')?;
     if !NAMED.contains(&called.trim_end().rsplit('.').next()?) {
@@ -247,7 +247,7 @@ mod tests {
             ("T: int = TypeVar(\"T\")", None),
             ("T == TypeVar(\"T\")", None),
         ] {
-            assert_eq!(own_name(text, 1, "T"), expected, "{text}");
+            assert_eq!(name_argument(text, 1, "T"), expected, "{text}");
         }
     }
 

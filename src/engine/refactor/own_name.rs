@@ -1,5 +1,5 @@
-//! Definitions whose names are used without being written: pytest and pluggy pass parameters and call hooks by name, `auto()` makes
-//! the value of an enum's member of its name, and attrs takes the value of a private field by a keyword.
+//! Definitions whose names are used without being written: pytest and pluggy pass parameters and call hooks by name, decorators name
+//! parameters as options, `auto()` makes the value of an enum's member of its name, and attrs takes a private field by a keyword.
 
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ use super::checks::{CheckFailure, Checks};
 use super::collision::{self, Renaming};
 use super::decisions::{DecidedPlaces, OpenPlace, decide};
 use super::dependents::{EditKind, affected};
-use super::exports::{ReorderedExports, keep_order, remove_within, with_entry_points, with_own_names};
+use super::exports::{ReorderedExports, keep_order, remove_within, with_entry_points, with_name_arguments};
 use super::fallbacks::with_aliases;
 use super::family::{DefinitionSite, around_all, family};
 use super::module::rename_module;
@@ -114,7 +114,7 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
     }
     let (edit, added) = with_references(cx, proposed, &certain, old, new);
     let added = if is_proposed { added } else { 0 };
-    let edit = with_own_names(cx, edit, std::iter::once(&definition).chain(&family), old, new);
+    let edit = with_name_arguments(cx, edit, std::iter::once(&definition).chain(&family), old, new);
     let before_decisions = splices_by_file(cx, &edit);
     let (definition, splices) = (definition.clone(), &before_decisions);
     let renaming = Renaming { old, new, definition, family: &family, splices, bound: &[] };

@@ -66,12 +66,14 @@ pub(super) fn open_places(
         add(built_names::around(cx, old), BUILT_AROUND);
     }
     add(mangling::mangled_with_class(cx, renaming), "the name of the class is a part of it");
-    let mut others = spelled::strings(cx, renaming, explained);
     if explained.is_member || explained.is_by_name {
-        others.extend(computed::computed(cx, renaming, explained));
-    }
-    for (document, span, why) in others {
-        add(vec![(document, span)], why);
+        let written = spelled::files_with_occurrences(cx, old);
+        let strings = spelled::strings(cx, renaming, explained, &written);
+        for (document, span, why) in
+            strings.into_iter().chain(computed::computed(cx, renaming, explained, &written))
+        {
+            add(vec![(document, span)], why);
+        }
     }
     let mut seen = std::collections::BTreeSet::new();
     places.retain(|place| {

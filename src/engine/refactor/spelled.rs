@@ -10,7 +10,7 @@ use crate::engine::context::RequestContext;
 use crate::engine::occurrences::{Explained, offset_of};
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
-use crate::python::occurrences::{OccurrenceKind, is_quoted, occurrences};
+use crate::python::occurrences::{OccurrenceKind, TextOccurrence, is_quoted, occurrences};
 use crate::python::outline::{Outline, Span};
 use crate::python::usage::{StringUse, Usage};
 use crate::text::names::is_in_name;
@@ -24,7 +24,7 @@ const LAZY_EXPORT: Reason = "a string is in a module whose `__getattr__` may loo
 const PLACEHOLDER: Reason = "a placeholder in a string is the key";
 const EXAMPLE: Reason = "an example in a docstring may use it";
 const FORMATTED: Reason = "a placeholder of a string may name the attribute";
-const PATCHED: Reason = "a string may name what a mock replaces";
+const MOCKED: Reason = "a string may name what a mock replaces";
 const KEY: Reason = "a string may be the key";
 const LOOKED_UP: Reason = "a string is in a file that looks names up";
 
@@ -44,24 +44,35 @@ const NAMESPACES: [&str; 4] = ["globals()[", "globals().get(", "__dict__[", "__d
 /// What gives attributes by their names, written in place or passed on: `state = self.__dict__.copy(); del state["name"]`.
 const BY_NAME: [&str; 6] = ["__dict__", "__setattr__(", "__members__", "vars(", "asdict(", "model_dump("];
 
+/// The files in which a name is written, with its occurrences.
+pub(super) fn files_with_occurrences(
+    cx: &RequestContext<'_>,
+    name: &str,
+) -> Vec<(Arc<Document>, Vec<TextOccurrence>)> {
+    let snapshot = &cx.state.inputs.snapshot;
+    let read = |path| cx.state.files.read(&snapshot.absolute(&path)).ok();
+    let documents = cx.state.files_with_word(name).into_iter().filter_map(read);
+    let with_occurrences = |document: Arc<Document>| {
+        let found = occurrences(&document.text, document.digest, name);
+        (document, found)
+    };
+    documents.map(with_occurrences).collect()
+}
+
 /// The strings that may have to be renamed, with the reasons.
 pub(super) fn strings(
     cx: &RequestContext<'_>,
     renaming: &Renaming<'_>,
     explained: &Explained,
+    written: &[(Arc<Document>, Vec<TextOccurrence>)],
 ) -> Vec<(Arc<Document>, Span, Reason)> {
-    if !explained.is_member && !explained.is_by_name {
-        return Vec::new();
-    }
     let search = StringSearch::new(cx, renaming, explained);
     let mut found = Vec::new();
-    for path in cx.state.files_with_word(renaming.old) {
-        let Ok(document) = cx.state.files.read(&cx.state.inputs.snapshot.absolute(&path)) else { continue };
-        let all = occurrences(&document.text, document.digest, renaming.old);
+    for (document, all) in written {
         let strings: Vec<Span> =
-            all.into_iter().filter(|one| one.kind == OccurrenceKind::String).map(|one| one.span()).collect();
+            all.iter().filter(|one| one.kind == OccurrenceKind::String).map(|one| one.span()).collect();
         found.extend(
-            search.of_file(&document, strings).into_iter().map(|(span, why)| (document.clone(), span, why)),
+            search.of_file(document, strings).into_iter().map(|(span, why)| (document.clone(), span, why)),
         );
     }
     found
@@ -109,7 +120,7 @@ impl<'s> StringSearch<'s> {
                 return Some(EXAMPLE);
             }
             if is_patched(text, span) {
-                return Some(PATCHED);
+                return Some(MOCKED);
             }
             if !self.is_global && is_formatted(text, span) {
                 return Some(FORMATTED);
@@ -244,10 +255,10 @@ fn argument(arguments: &str, number: usize) -> Option<&str> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn at(text: &str, word: &str) -> Span {
+    pub(in super::super) fn at(text: &str, word: &str) -> Span {
         let start = text.find(word).unwrap();
         start..start + word.len()
     }
