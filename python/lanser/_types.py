@@ -1493,7 +1493,7 @@ class Transaction:
     state: TransactionState
     """Whether the edit is applied, undone, or cannot be undone."""
     files: int
-    """The number of files written."""
+    """The number of paths that changed: two for a file that moved."""
     summary: Optional[str] = None
     """The command that made the edit, in one line; for a damaged transaction, what is wrong with it. Absent when it is
     not known.
@@ -2366,7 +2366,7 @@ class Integrity:
     """Properties of an edit that could be mistaken for a repair, with counts. A count of 0 is absent."""
 
     annotations_removed: Optional[int] = None
-    """The number of annotations that were removed or became less specific."""
+    """The number of annotations that were removed or became less specific, and of classes that lost a base class."""
     any_casts_added: Optional[int] = None
     """The number of uses of `Any`, casts and type guards added."""
     bodies_stubbed: Optional[int] = None

@@ -278,7 +278,7 @@ pub struct Transaction {
     /// not known.
     #[serde(default, rename = "summary", skip_serializing_if = "Option::is_none")]
     pub what: Option<String>,
-    /// The number of files written.
+    /// The number of paths that changed: two for a file that moved.
     pub files: u32,
 }
 

@@ -436,7 +436,7 @@ pub struct Integrity {
     /// The number of stub files added, and of functions and declarations added without content.
     #[serde(skip_serializing_if = "is_zero")]
     pub stubs_added: u32,
-    /// The number of annotations that were removed or became less specific.
+    /// The number of annotations that were removed or became less specific, and of classes that lost a base class.
     #[serde(skip_serializing_if = "is_zero")]
     pub annotations_removed: u32,
     /// The number of uses of `Any`, casts and type guards added.

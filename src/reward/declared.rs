@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::code::{BoundValue, Code, CodeSymbol, NameBinding, Statement};
 use super::failing::FailureKind;
-use super::fate::{FailingCode, Fate, is_misspelling, is_new};
+use super::fate::{FailingCode, Fate, are_near, is_misspelling, is_new};
 use super::judge::SideCode;
 use super::usage::{calls, work};
 
@@ -164,12 +164,15 @@ fn attribute(code: &FailingCode<'_>) -> Option<Fate> {
 /// Whether a member is not merely a misspelling of another one that its class has: it stands for that one, or there is none.
 fn is_meant(base: &SideCode<'_>, member: &AttributeDefinition<'_>, name: &str) -> bool {
     let class = member.class;
+    let is_constant = member.binding.is_some_and(|one| one.value == BoundValue::Constant);
     let held =
         |one: &NameBinding| one.symbol == class.name || (one.of_self && owner(&one.symbol) == class.name);
     let mut near = base.code.values().flat_map(|code| {
         let bound = code.bindings.iter().filter(move |one| held(one)).map(|one| one.name.as_str());
         let methods = code.symbols.iter().filter(move |one| owner(&one.name) == class.name);
-        bound.chain(methods.map(|one| last(&one.name))).filter(move |other| is_misspelling(other, name))
+        bound.chain(methods.map(|one| last(&one.name))).filter(move |other| {
+            is_misspelling(other, name) || is_constant && *other != name && are_near(other, name)
+        })
     });
     let uses = |other: &str| match (member.binding, member.method) {
         (Some(binding), _) => binding.tokens.iter().any(|token| token == other),

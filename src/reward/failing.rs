@@ -35,7 +35,7 @@ pub(super) struct FailingExpression {
     pub(super) kind: FailureKind,
     /// The name that fails: the attribute, or the undefined name.
     pub(super) name: String,
-    /// The object of the attribute: the last name of the expression before the dot.
+    /// The object of the attribute, or of the method that is called: the last name of the expression before the dot.
     pub(super) object: String,
     /// The function that is called.
     pub(super) callee: String,
@@ -57,6 +57,8 @@ pub(super) struct FailingExpression {
     pub(super) is_optional: bool,
     /// Whether it fails because of the type of a value that may have several.
     pub(super) is_union: bool,
+    /// Whether it has too many or too few parts to be unpacked.
+    pub(super) is_size: bool,
     /// The attributes that are taken of the failing attribute.
     pub(super) chain: BTreeSet<String>,
 }
@@ -74,6 +76,7 @@ pub(super) fn at(text: &str, span: Range<usize>, (rule, message): (Option<&str>,
         is_optional: rule.is_some_and(|rule| rule.starts_with("reportOptional"))
             || message.contains("\"None\""),
         is_union: message.contains(" | "),
+        is_size: message.contains("size mismatch"),
         ..FailingExpression::default()
     };
     preorder(node, |inner| {
@@ -103,6 +106,13 @@ pub(super) fn at(text: &str, span: Range<usize>, (rule, message): (Option<&str>,
         failing.callee =
             call.child_by_field_name("function").map(|node| last_name(text, node)).unwrap_or_default();
         failing.is_called = failing.kind == FailureKind::Attribute;
+        if failing.kind == FailureKind::Call {
+            failing.object = call
+                .child_by_field_name("function")
+                .and_then(|function| function.child_by_field_name("object"))
+                .map(|object| last_name(text, object))
+                .unwrap_or_default();
+        }
         if let Some(arguments) = call.child_by_field_name("arguments") {
             failing.handed = identifiers(text, arguments);
             failing.is_argument = arguments.byte_range().contains(&node.start_byte());

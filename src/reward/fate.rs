@@ -14,8 +14,8 @@ use super::judge::{EditSides, SideCode};
 use super::lost::{gone, is_made_conditional, is_only_converted, is_used, loses_inputs, throws_away};
 use super::reachability;
 use super::usage::{
-    arguments, calls, dead_stores, executes, handed_on, is_dead, is_unused_import, operations, requests,
-    splats, work,
+    arguments, calls, dead_stores, executes, handed_on, is_dead, is_unused_import, operations, own_names,
+    requests, splats, used_through, work,
 };
 use crate::model::reward::OutstandingReason;
 
@@ -175,14 +175,25 @@ fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
         FailureKind::Attribute => {
             let on = |statement: &Statement| operations(statement, &failing.object);
             let before: usize = gone(code).map(on).sum();
-            let is_kept = taken.iter().any(|new| requests(new, &failing.name));
+            let asks = |statement: &Statement| requests(statement, &failing.name);
+            let is_imported = || {
+                let imports =
+                    |one: &Statement| one.kind.starts_with("import") && one.names.contains(&failing.name);
+                taken.iter().any(|new| new.uses.contains(&failing.name))
+                    && code.head.code.get(code.names.1).is_some_and(|now| now.statements.iter().any(imports))
+                    && !code.own.statements.iter().any(imports)
+            };
             let still = !failing.object.is_empty()
                 && sum(&on) >= before.max(1)
                 && (!failing.is_called || sum(&work) >= work(old).min(1));
             // What a call returns may come from somewhere else; a name that may be `None` is still needed.
             let of_call = || old.verbs().contains(&failing.object.as_str());
-            let is_received = !failing.is_optional || of_call() || is_used(taken, &failing.object);
-            is_received && (is_kept || still) && (!failing.is_called || failing.handed.iter().all(uses))
+            let is_used_still = || failing.object.is_empty() || of_call() || is_used(taken, &failing.object);
+            let is_kept = sum(&asks) >= asks(old).max(1) && is_used_still();
+            let is_received = !failing.is_optional || is_used_still();
+            is_received
+                && (is_kept || still || is_imported())
+                && (!failing.is_called || failing.handed.iter().all(uses))
         }
         FailureKind::Name => {
             old.kind.starts_with("import")
@@ -193,18 +204,29 @@ fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
             fate => fate == Fate::InPlace,
         },
         FailureKind::Operation => {
-            let mut operands = failing.names.iter().filter(|name| old.uses.contains(*name));
+            let own = own_names(old);
+            let needed = |name: &&String| old.uses.contains(*name) && !own.contains(name.as_str());
+            let mut operands = failing.names.iter().filter(needed);
             operands.all(uses) && sum(&work) >= work(old)
         }
         FailureKind::Value => {
-            value(old, taken, failing) && (!failing.calls || sum(&work) >= work(old).min(1))
+            !is_of_any_size(old, taken, failing)
+                && value(code, taken)
+                && (!failing.calls || sum(&work) >= work(old).min(1))
         }
         FailureKind::Other => {
             let alike =
                 |new: &Statement| new.names.iter().filter(|name| old.names.contains(*name)).count() * 2;
-            taken.iter().any(|new| {
-                new.kind == old.kind && (old.kind.starts_with("import") || alike(new) >= old.names.len())
-            })
+            let is_import = old.kind.starts_with("import");
+            // An import of less than before gives nothing that failed.
+            let gives = |new: &Statement| {
+                if is_import {
+                    new.kind.starts_with("import") && new.names.difference(&old.names).next().is_some()
+                } else {
+                    new.kind == old.kind && alike(new) >= old.names.len()
+                }
+            };
+            taken.iter().any(gives)
         }
     };
     let replaced = match failing.kind {
@@ -215,15 +237,44 @@ fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
         FailureKind::Name => {
             fills(code, taken) || (work(old) > 0 && sum(&work) >= work(old) && is_new_use(old, taken))
         }
-        FailureKind::Call => handed && sum(&calls) >= calls(old),
+        FailureKind::Call => {
+            // A method may become an operation on its object, such as `rows[at:at] = [row]`.
+            let is_operation = || {
+                let on = |statement: &Statement| operations(statement, &failing.object);
+                sum(&on) > 0 && sum(&work) >= work(old)
+            };
+            handed && (sum(&calls) >= calls(old) || is_operation())
+        }
         FailureKind::Value => is_another_value(code, taken),
-        FailureKind::Operation | FailureKind::Other => false,
+        FailureKind::Other if old.kind.starts_with("import") => is_needless(code),
+        // Another function may take all of it.
+        FailureKind::Operation => old.uses.iter().all(uses) && sum(&calls) > calls(old),
+        FailureKind::Other => false,
     };
     match (in_place, replaced) {
         (true, _) if !throws_away(code, taken, false) => Fate::InPlace,
         (_, true) if failing.kind == FailureKind::Value || !throws_away(code, taken, true) => Fate::Replaced,
         _ => GONE,
     }
+}
+
+/// Whether the names that an import failed to give are defined by other means now, or were not used in the file.
+fn is_needless(code: &FailingCode<'_>) -> bool {
+    let FailingCode { base, head, names, own, failing, .. } = *code;
+    // A misspelled import is needed under the name that was meant.
+    let is_used = |name: &String| {
+        let is_meant = |used: &String| used == name || is_misspelling(used, name);
+        let used = |one: &Statement| !one.kind.starts_with("import") && one.names.iter().any(is_meant);
+        own.statements.iter().any(used)
+    };
+    let is_defined = |name: &String| {
+        is_new(base, name)
+            && head.code.get(names.1).is_some_and(|now| {
+                now.has_symbol(name)
+                    || now.bindings.iter().any(|one| one.symbol.is_empty() && one.name == *name)
+            })
+    };
+    failing.names.iter().all(|name| is_defined(name) || !is_used(name))
 }
 
 /// Whether new statements use a name that the old one did not.
@@ -270,12 +321,28 @@ fn call(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
 }
 
 /// Whether a value of the wrong type is still computed from the same.
-fn value(old: &Statement, taken: &[Statement], failing: &FailingExpression) -> bool {
-    let gives = |new: &Statement| new.kind == old.kind && new.tokens.len() > 1;
+fn value(code: &FailingCode<'_>, taken: &[Statement]) -> bool {
+    let FailingCode { statement: old, failing, .. } = *code;
+    let yields = |one: &Statement| one.tokens.first().is_some_and(|token| token == "yield");
+    let returns = |one: &Statement| one.kind == "return_statement" || yields(one);
+    let is_of_kind = |new: &Statement| {
+        new.kind == old.kind
+            || returns(new) && (returns(old) || gone(code).any(|other| other.kind == new.kind))
+    };
+    let gives = |new: &Statement| new.tokens.len() > 1 && is_of_kind(new);
     if failing.names.is_empty() {
         return taken.iter().any(|new| gives(new) || new.kind == "raise_statement");
     }
-    taken.iter().any(|new| gives(new) && new.uses.iter().any(|name| failing.names.contains(name)))
+    taken.iter().any(|new| gives(new) && !used_through(new, taken).is_disjoint(&failing.names))
+}
+
+/// Whether a value with too many or too few parts was made one of any number of parts.
+fn is_of_any_size(old: &Statement, taken: &[Statement], failing: &FailingExpression) -> bool {
+    let converts = |one: &Statement| {
+        let mut verbs = one.verbs().into_iter();
+        verbs.any(|verb| matches!(verb, "tuple" | "list" | "iter"))
+    };
+    failing.is_size && !converts(old) && taken.iter().any(converts)
 }
 
 /// Whether a value of the wrong type that nothing was computed for was replaced by another value.
@@ -528,11 +595,78 @@ mod tests {
     }
 
     #[test]
+    fn each_use_of_an_attribute_counts_on_its_own_object() {
+        let fails = ("count", "reportOptionalMemberAccess");
+        let old = "return val.count - other.count";
+        assert_eq!(became(old, fails, "return 0 if val is None else 0 - other.count"), GONE);
+        assert_eq!(became(old, fails, "return 0 if val is None else val.count - other.count"), None);
+        let fails = ("iteritems", "reportAttributeAccessIssue");
+        assert_eq!(became("return val.iteritems()", fails, "return iter(())"), GONE);
+        assert_eq!(became("return val.iteritems()", fails, "return iter(val.items())"), None);
+        let base = "import old\n\ndef f(x):\n    return isinstance(x, old.Mapping)\n";
+        let head = "from old.new import Mapping\n\ndef f(x):\n    return isinstance(x, Mapping)\n";
+        assert_eq!(outstanding(base, ("Mapping", fails.1), head), None);
+    }
+
+    #[test]
+    fn the_parameter_of_a_lambda_is_no_operand_to_keep() {
+        let fails = ("row[2]", "reportIndexIssue");
+        let old = "rows.sort(key=lambda row: row[2])";
+        let new = "def first(pair):\n    return pair[0]\n\nrows.sort(key=first)";
+        assert_eq!(became(old, fails, "rows.sort(key=lambda pair: pair[0])"), None);
+        assert_eq!(became(old, fails, "rows.sort()"), GONE);
+        assert_eq!(became(old, fails, new), None);
+    }
+
+    #[test]
+    fn an_import_of_less_repairs_nothing() {
+        let base = "from url import parse, unprase\n\ndef f(x):\n    return unparse(parse(x))\n";
+        let fails = ("unprase", "reportAttributeAccessIssue");
+        let less = base.replace(", unprase", "");
+        assert_eq!(outstanding(base, fails, &less.replace("unparse(parse(x))", "x")), GONE);
+        assert_eq!(outstanding(base, fails, &base.replace("unprase", "unparse")), None);
+        let unused = base.replace("unparse(parse(x))", "parse(x)");
+        assert_eq!(outstanding(&unused, fails, &less), REPLACED);
+    }
+
+    #[test]
     fn a_value_is_computed_from_the_same() {
         let fails = ("str(val)", "reportReturnType");
         assert_eq!(became("return str(val)", fails, "return int(val)"), None);
         assert_eq!(became("return str(val)", fails, "return 0"), GONE);
         assert_eq!(became("x = rows\nreturn done", ("done", fails.1), "x = rows\nreturn True"), REPLACED);
+        let fails = ("val.read()", fails.1);
+        let through = "text = val.read()\nfirst, rest = text\nreturn first";
+        assert_eq!(became("return val.read()", fails, through), None);
+        assert_eq!(became("return val.read()", fails, "text = val.read()\nreturn other"), GONE);
+        assert_eq!(became("yield val.read()", fails, "for text in val.read():\n    yield text"), None);
+        assert_eq!(became("yield val.read()", fails, "return val.read()"), None);
+        let split = "_, text = val.read()\nreturn text";
+        assert_eq!(became(split, fails, "return val.read()[1]"), None);
+        assert_eq!(became(split, fails, "return other"), GONE);
+    }
+
+    #[test]
+    fn a_loop_variable_may_get_the_name_that_was_used() {
+        let old = "for row, end in rows:\n    val.append(row + ending)\n    other(end)";
+        let new = old.replace("end in", "ending in").replace("(end)", "(ending)");
+        assert_eq!(became(old, ("ending", "reportUndefinedVariable"), &new), None);
+    }
+
+    #[test]
+    fn all_operands_may_go_to_another_function() {
+        let fails = ("val - 1", "reportOperatorIssue");
+        let old = "return f\"{other} {val[0]}-{val - 1}/{rows}\"";
+        assert_eq!(
+            became(old, fails, "start, stop = val\nreturn f\"{other} {start}-{stop - 1}/{rows}\""),
+            None
+        );
+        assert_eq!(became(old, fails, "return Span(other, *val, rows)"), REPLACED);
+        assert_eq!(became(old, fails, "return f\"{other} {rows}\""), GONE);
+        let fails = ("rows", "reportArgumentType");
+        let old = "val.insert(rows, other)";
+        assert_eq!(became(old, fails, "val[other:other] = [rows]"), REPLACED);
+        assert_eq!(became(old, fails, "val[other:other] = []"), GONE);
     }
 
     #[test]

@@ -34,7 +34,9 @@ pub(super) fn of(base: &SideCode<'_>, head: &SideCode<'_>, lineage: &BTreeMap<St
         symbols_removed: count(symbols_removed(base, head, &touched)),
         bodies_stubbed: count(bodies_stubbed(base, head, &touched)),
         stubs_added: count(stubs_added(base, head, &touched, lineage)),
-        annotations_removed: count(annotations_removed(base, head, &touched)),
+        annotations_removed: count(
+            annotations_removed(base, head, &touched) + bases_removed(base, head, &touched),
+        ),
         any_casts_added: both(|code| code.escapes.casts) + count(unchecked_types_added(base, head, &touched)),
         exec_added: both(|code| code.escapes.dynamic),
         tests_touched: count(touched.iter().filter(|name| is_test(name)).count()),
@@ -183,6 +185,23 @@ fn annotations_removed(base: &SideCode<'_>, head: &SideCode<'_>, touched: &[&str
     removed
 }
 
+/// Classes that lost a base and got no other.
+fn bases_removed(base: &SideCode<'_>, head: &SideCode<'_>, touched: &[&str]) -> usize {
+    let new = symbols(head, touched);
+    let loses = |(file, old): &&(&str, &CodeSymbol)| {
+        let mut now = new.iter().filter(|(other, new)| other == file && new.is_class && new.name == old.name);
+        old.is_class
+            && now.any(|(_, new)| {
+                // `class C[T]` is the newer form of `class C(Generic[T])`.
+                let lost = || old.bases.difference(&new.bases);
+                new.bases.is_subset(&old.bases)
+                    && lost().any(|base| base != "object")
+                    && !lost().any(|base| base == "Generic")
+            })
+    };
+    symbols(base, touched).iter().filter(loses).count()
+}
+
 /// New types that nothing checks: overloads of a function that had none, and variables of type `Callable[...]`.
 fn unchecked_types_added(base: &SideCode<'_>, head: &SideCode<'_>, touched: &[&str]) -> usize {
     let overloads = |side: &SideCode<'_>| -> Vec<String> {
@@ -227,7 +246,7 @@ fn is_vaguer(now: &str, then: &str) -> bool {
     let bare = |text: &str| text.split_whitespace().collect::<String>().trim_matches(['"', '\'']).to_owned();
     let (now, then) = (bare(now), bare(then));
     let without = then.starts_with(&format!("{now}[")) || BARE.contains(&last(&now));
-    let open = now.contains("[...") && !then.contains("[...");
+    let open = ["[...", ",...]"].iter().any(|any| now.contains(any) && !then.contains(any));
     now != then && (without || open || last(&now) == "object")
 }
 
@@ -267,6 +286,11 @@ mod tests {
         assert_eq!(with("y = g(x)", "y = getattr(x, 'g')").flags(), one("exec_added"));
         assert_eq!(with("    y = g(x)\n    return y\n", "    ...\n").flags(), one("bodies_stubbed"));
         assert_eq!(flags(base, "from m import g\n").flags(), one("symbols_removed"));
+        let class = "class C(A, B): \n    x: tuple[int, str] = f()\n";
+        for (old, new) in [("(A, B)", "(A)"), ("(A, B)", ""), ("[int, str]", "[int | str, ...]")] {
+            assert_eq!(flags(class, &class.replace(old, new)).flags(), one("annotations_removed"), "{new}");
+        }
+        assert_eq!(flags(class, &class.replace("(A, B)", "(D)")).flags(), vec![]);
         assert_eq!(flags(base, &format!("{base}def h(x: int) -> int: ...\n")).flags(), one("stubs_added"));
     }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::code::{Code, Statement};
 use super::failing::{FailingExpression, FailureKind};
 use super::fate::{FailingCode, are_near, is_misspelling, is_new};
+use super::usage::targets;
 
 /// The statements of the same definition that are gone, the failing one included.
 pub(super) fn gone<'c>(code: &FailingCode<'c>) -> impl Iterator<Item = &'c Statement> {
@@ -110,8 +111,10 @@ pub(super) fn loses_inputs(code: &FailingCode<'_>) -> bool {
         };
         own.statements.iter().filter(is_code).filter(is_gone).any(|old| {
             let slot = |name: &String| (old.symbol.clone(), format!("({name}"));
-            let is_local =
-                |name: &String| own.bindings.iter().any(|one| one.symbol == old.symbol && one.name == *name);
+            let is_local = |name: &String| {
+                let mut inside = own.statements.iter().filter(|one| one.symbol == old.symbol);
+                inside.any(|one| targets(one).contains(name.as_str()))
+            };
             let is_outside = |name: &String| {
                 old.symbol == statement.symbol && !is_local(name) && !own.slots.contains_key(&slot(name))
             };
@@ -138,7 +141,14 @@ pub(super) fn is_made_conditional(code: &FailingCode<'_>, here: &[&Statement]) -
         return false;
     }
     let Some(now) = head.code.get(names.1) else { return false };
-    here.iter().filter(|found| is_test(found)).any(|test| {
+    // What the statement read and only the condition reads now is part of what is computed, as in `max(a, b)`.
+    let old = code.statement;
+    let computes = |test: &Statement| {
+        let only =
+            |name: &&String| !here.iter().any(|found| found.span != test.span && found.uses.contains(*name));
+        failing.kind == FailureKind::Name && old.uses.intersection(&test.uses).any(|name| only(&name))
+    };
+    here.iter().filter(|found| is_test(found) && !computes(found)).any(|test| {
         let inside =
             |found: &Statement| found.span.start > test.span.end && test.whole.contains(&found.span.start);
         let mut others = now.statements.iter().filter(|found| inside(found));

@@ -98,13 +98,32 @@ pub(super) fn handed_on(statement: &Statement) -> Option<Statement> {
     Some(Statement { tokens, uses, ..statement.clone() })
 }
 
-/// Whether a statement accesses an attribute or calls a function of this name, or of a similar one.
-pub(super) fn requests(statement: &Statement, name: &str) -> bool {
+/// How often a statement accesses an attribute or calls a function of this name, or of a similar one.
+pub(super) fn requests(statement: &Statement, name: &str) -> usize {
     let tokens = &statement.tokens;
-    (0..tokens.len()).any(|at| {
-        let asked = at > 0 && tokens[at - 1] == "." || tokens.get(at + 1).is_some_and(|next| next == "(");
-        asked && !UNIVERSAL.contains(&tokens[at].as_str()) && are_near(&tokens[at], name)
-    })
+    let is_asked = |at: &usize| {
+        let asked = *at > 0 && tokens[at - 1] == "." || tokens.get(at + 1).is_some_and(|next| next == "(");
+        asked && !UNIVERSAL.contains(&tokens[*at].as_str()) && are_near(&tokens[*at], name)
+    };
+    (0..tokens.len()).filter(is_asked).count()
+}
+
+/// The names that a statement binds for itself: the parameters of its lambdas, the variables of its comprehensions.
+pub(super) fn own_names(statement: &Statement) -> BTreeSet<&str> {
+    let mut own = BTreeSet::new();
+    let mut end = "";
+    for token in &statement.tokens {
+        match token.as_str() {
+            "lambda" => end = ":",
+            "for" if statement.kind != "for_statement" => end = "in",
+            token if token == end => end = "",
+            token if !end.is_empty() && statement.names.contains(token) => {
+                own.insert(token);
+            }
+            _ => {}
+        }
+    }
+    own
 }
 
 /// How often a statement operates on the name: accesses an attribute or item, or passes it to a function that does not accept
@@ -155,13 +174,48 @@ const OPERATORS: [&str; 22] = [
 /// Functions that convert a value without computing anything.
 const CASTS: [&str; 9] = ["str", "int", "float", "bool", "bytes", "list", "tuple", "set", "len"];
 
-/// How much a statement computes: calls other than conversions, operators, subscripts, interpolated values.
+/// The names that a statement binds: the targets of an assignment, of a loop, after `as`.
+pub(super) fn targets(statement: &Statement) -> BTreeSet<&str> {
+    let Statement { tokens, names, .. } = statement;
+    let place = |wanted: &str| tokens.iter().position(|token| token == wanted);
+    let (from, to) = match statement.kind.as_str() {
+        "for_statement" => (0, place("in").unwrap_or_default()),
+        "with_statement" | "except_clause" => (place("as").unwrap_or(tokens.len()), tokens.len()),
+        "expression_statement" if !statement.is_bare => {
+            let last = tokens.iter().rposition(|token| token == "=").unwrap_or_default();
+            let opened = tokens.iter().position(|token| !names.contains(token) && token != ",");
+            (0, if opened.is_some_and(|at| matches!(tokens[at].as_str(), "=" | ":")) { last } else { 0 })
+        }
+        _ => (0, 0),
+    };
+    let end = if tokens[from..to].iter().any(|token| token == ":") { from + 1 } else { to };
+    tokens[from..end].iter().filter(|token| names.contains(*token)).map(String::as_str).collect()
+}
+
+/// How much a statement computes: calls other than conversions, operators, subscripts, interpolated and unpacked values.
 pub(super) fn work(statement: &Statement) -> usize {
     let operators = statement.tokens.iter().filter(|token| OPERATORS.contains(&token.as_str())).count();
     let is_held = |before: &str| statement.names.contains(before) || matches!(before, ")" | "]");
     let subscripts = statement.tokens.windows(2).filter(|pair| pair[1] == "[" && is_held(&pair[0])).count();
     let casts = statement.verbs().into_iter().filter(|verb| CASTS.contains(verb)).count();
-    calls(statement).saturating_sub(casts) + operators + subscripts
+    let unpacked = targets(statement).len();
+    let is_list =
+        statement.kind == "expression_statement" && statement.tokens.get(1).is_some_and(|token| token == ",");
+    let unpacked = if is_list { unpacked } else { 0 };
+    calls(statement).saturating_sub(casts) + operators + subscripts + unpacked
+}
+
+/// The names that a statement uses, and those that new statements used for the variables that it reads.
+pub(super) fn used_through(statement: &Statement, taken: &[Statement]) -> BTreeSet<String> {
+    let mut used = BTreeSet::new();
+    let mut open: Vec<&str> = statement.uses.iter().map(String::as_str).collect();
+    while let Some(name) = open.pop() {
+        if used.insert(name.to_owned()) {
+            let binds = |one: &&Statement| one.symbol == statement.symbol && targets(one).contains(name);
+            open.extend(taken.iter().filter(binds).flat_map(|one| &one.uses).map(String::as_str));
+        }
+    }
+    used
 }
 
 /// Whether a statement does something that not every value allows: 1 or 0.

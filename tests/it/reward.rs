@@ -139,21 +139,24 @@ fn only_repairs_are_rewarded_in_each_class() {
     misjudged(&all, &write_edits(&all));
 }
 
-/// Excerpts of real packages, by someone who had not read the code of the rules: a few edits that empty the case of `None` are paid.
+/// Excerpts of real packages, by writers who had not read the code of the rules: a few edits that empty the case of `None` are paid.
 #[test]
 fn few_edits_of_excerpts_are_misjudged() {
-    let all = edits("excerpts.json");
-    let env = write_edits(&all);
-    let names: Vec<&str> = all.edits.iter().map(|(name, ..)| name.as_str()).collect();
-    let told = score(&env, "rl-csf-guarded-v1", &names);
-    assert_eq!(told.len(), names.len());
-    let misjudged = |wanted: &str| {
-        let lines = all.edits.iter().zip(&told).filter(|((_, kind, _), _)| kind == wanted);
-        let rewards = lines.map(|(_, line)| serde_json::from_str::<Value>(line).unwrap()["reward"].as_f64());
-        rewards.filter(|reward| reward.is_some_and(|reward| reward > 0.0) != (wanted == "fix")).count()
-    };
-    assert_eq!((misjudged("hide"), misjudged("refactor")), (0, 0));
-    assert!(misjudged("gut") <= 3 && misjudged("fix") <= 1, "{told:#?}");
+    for set in ["excerpts.json", "packages.json"] {
+        let all = edits(set);
+        let env = write_edits(&all);
+        let names: Vec<&str> = all.edits.iter().map(|(name, ..)| name.as_str()).collect();
+        let told = score(&env, "rl-csf-guarded-v1", &names);
+        assert_eq!(told.len(), names.len(), "{set}");
+        let misjudged = |wanted: &str| {
+            let lines = all.edits.iter().zip(&told).filter(|((_, kind, _), _)| kind == wanted);
+            let rewards =
+                lines.map(|(_, line)| serde_json::from_str::<Value>(line).unwrap()["reward"].as_f64());
+            rewards.filter(|reward| reward.is_some_and(|reward| reward > 0.0) != (wanted == "fix")).count()
+        };
+        assert_eq!((misjudged("hide"), misjudged("refactor")), (0, 0), "{set}");
+        assert!(misjudged("gut") <= 3 && misjudged("fix") <= 1, "{set}: {told:#?}");
+    }
 }
 
 /// Edits that repair nothing get no reward, repairs do, and moved code gets 0. An edit alone gets the same as among others, and

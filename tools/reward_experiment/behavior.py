@@ -1,10 +1,12 @@
-"""Confirms what the edits of `fixtures/reward/excerpts*.json` do: repairs behave as the code did before the injected mistake,
+"""Confirms what the edits of `fixtures/reward/excerpts*.json` and `packages*.json` do: repairs behave as the code did before the injected mistake,
 all other edits do not. Run as `python tools/reward_experiment/behavior.py SET…`; exits 1 if an edit is not what it says."""
 import json
 import os
 import subprocess
 import sys
 import tempfile
+
+import packages
 
 
 def raises(kind, call):
@@ -168,9 +170,10 @@ def behaves(base, edit):
         for old, new in swaps:
             assert old in files[path], (edit["name"], old)
             files[path] = files[path].replace(old, new, 1)
+    files.update(edit.get("files", {}))
     mistake = edit["name"].split("-")[0]
     for other, (path, old, new) in MENDED.items():
-        if other != mistake:
+        if other != mistake and path in files:
             files[path] = files[path].replace(old, new, 1)
     with tempfile.TemporaryDirectory() as folder:
         for path, text in files.items():
@@ -179,13 +182,18 @@ def behaves(base, edit):
             with open(path, "w") as stream:
                 stream.write(text)
         run = [sys.executable, "-B", __file__, "--in", folder, mistake]
-        return subprocess.run(run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+        try:
+            # Some mistakes never end.
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": 5}
+            return subprocess.run(run, **quiet).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
 
 
 def main():
     if sys.argv[1] == "--in":
         sys.path.insert(0, sys.argv[2])
-        globals()[sys.argv[3]]()
+        (globals().get(sys.argv[3]) or getattr(packages, sys.argv[3]))()
         return 0
     wrong = []
     for path in sys.argv[1:]:

@@ -139,21 +139,62 @@ impl Probe {
         if mark.bound.is_none() && self.only_renames(&probed.statement) {
             return false;
         }
+        let symbol = &probed.statement.symbol;
+        if mark.operand.is_some_and(|operand| self.was_open(symbol, operand, kinds)) {
+            return false;
+        }
         match mark.form {
             ProbedKind::Attribute => {
                 of_module || self.is_assigned(&mark.name) || !self.is_known_attribute(&mark.name)
             }
-            ProbedKind::Subscript => !self.was_there(&probed.statement.symbol, &mark.text),
+            ProbedKind::Subscript => !self.was_there(symbol, &mark.text),
             ProbedKind::Call => {
-                let fed = mark.inner.iter().any(|inner| kinds[*inner].is_some_and(is_vague));
-                !fed && !self.was_there(&probed.statement.symbol, &mark.text)
-                    && !self.was_called(&probed.statement.symbol, mark)
+                let fed = |inner: &usize| {
+                    kinds[*inner].is_some_and(is_vague) || self.was_open(symbol, *inner, kinds)
+                };
+                !mark.inner.iter().any(fed)
+                    && !self.was_there(symbol, &mark.text)
+                    && !self.was_called(symbol, mark)
             }
             ProbedKind::Name => match &mark.bound {
-                Some(from) => !from.and_then(|from| kinds[from]).is_some_and(is_vague),
-                None => self.is_unknown_name(&probed.statement.symbol, &mark.name),
+                Some(from) => !from.is_some_and(|from| {
+                    kinds[from].is_some_and(is_vague) || self.was_open(symbol, from, kinds)
+                }),
+                None => self.is_unknown_name(symbol, &mark.name),
             },
         }
+    }
+
+    /// Whether a part of an expression's type is unknown because that of an object is which the definition used before: what
+    /// such an object holds had no type to lose.
+    fn was_open(&self, symbol: &str, at: usize, kinds: &[Option<&str>]) -> bool {
+        let mark = &self.marks[at];
+        let is_open = |kind: &str| VAGUE.iter().any(|vague| has_word(kind, vague));
+        if !kinds[at].is_some_and(is_open) {
+            return false;
+        }
+        let object = match (mark.form, mark.operand) {
+            (ProbedKind::Call, Some(function)) => &self.marks[function],
+            _ => mark,
+        };
+        let path = if mark.form == ProbedKind::Call { &mark.object } else { &object.text };
+        let last = path.rsplit('.').next().unwrap_or_default();
+        let is_name = !last.is_empty() && last.chars().all(|c| c.is_alphanumeric() || c == '_');
+        let was_used = is_name && self.was_there(symbol, path) && !self.is_bound_anew(last);
+        let parts = mark.operand.into_iter().chain(mark.inner.iter().copied());
+        was_used || parts.into_iter().any(|part| self.was_open(symbol, part, kinds))
+    }
+
+    /// Whether a new statement binds a name or an attribute of this name.
+    fn is_bound_anew(&self, name: &str) -> bool {
+        let new = self.probed.iter().filter(|one| one.is_new).map(|one| &one.statement);
+        new.filter(|new| new.kind != "return_statement").any(|new| {
+            let is_target = |at: usize| {
+                new.tokens[at] == name
+                    && new.tokens.get(at + 1).is_some_and(|next| matches!(next.as_str(), "=" | ":" | ","))
+            };
+            (0..new.tokens.len()).any(is_target)
+        })
     }
 
     /// Whether a statement equals an old one except for one renamed name.
@@ -229,6 +270,11 @@ impl Probe {
             self.head.bindings.iter().any(|one| one.name == name && !one.of_self && around(&one.symbol));
         !bound && !self.names(symbol).contains(name)
     }
+}
+
+/// Whether a text contains a name as a word of its own.
+fn has_word(text: &str, name: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
 }
 
 /// Whether the receiver, callee or operand of an expression that failed has no type any more. It had one: the checker does not
@@ -349,6 +395,24 @@ mod tests {
         // A type that was unknown before is not lost.
         let types = [("held", "Unknown"), ("held[0]", "Unknown"), ("held[0].city", "Unknown")];
         assert_eq!(lost(BASE, head, &types), 0);
+    }
+
+    #[test]
+    fn what_an_untyped_container_holds_had_no_type_to_lose() {
+        let base = "class C:\n    def f(self):\n        return list(self.kept.iteritems())\n";
+        let held = [
+            ("self.kept", "dict[Unknown, Unknown]"),
+            ("self.kept.items()", "dict_items[Unknown, Unknown]"),
+            ("k", "Unknown"),
+            ("self.kept[k]", "Unknown"),
+        ];
+        let with = |line: &str| base.replace("return list(self.kept.iteritems())", line);
+        assert_eq!(lost(base, &with("return [k for k in self.kept.items()]"), &held), 0);
+        assert_eq!(lost(base, &with("return [self.kept[k] for k in self.kept]"), &held), 0);
+        let made = "self.kept = {}\n        return [k for k in self.kept.items()]";
+        assert_eq!(lost(base, &with(made), &held), 1);
+        let other = [("kept", held[0].1), ("kept.items()", held[1].1), held[2]];
+        assert_eq!(lost(base, &with("kept = {}\n        return [k for k in kept.items()]"), &other), 1);
     }
 
     #[test]
