@@ -28,6 +28,7 @@ use crate::serve::watchdog::{StallReason, Watchdog};
 use crate::trace::operation::FinishedOperation;
 use crate::trace::writer::TraceWriter;
 use crate::workspace::files::canonical;
+use crate::workspace::root;
 
 /// A response to a request.
 enum CliResponse {
@@ -155,6 +156,9 @@ impl CliContext {
             Ok(settings) => settings,
             Err(error) => return self.fail(error),
         };
+        if let Some(error) = self.whole_disk(&settings) {
+            return self.fail(error);
+        }
         self.printer.within = self.within(&settings);
         let request =
             make(self, &settings).and_then(|request| Ok((request, rewards::requested(self, &settings)?)));
@@ -177,13 +181,19 @@ impl CliContext {
         }
     }
 
-    /// The workspace in its repository, if it is a part of one and was not named: its uses elsewhere are not searched.
+    /// The workspace in its repository, if it is a part of one: its uses elsewhere are not searched.
     pub(crate) fn within(&self, settings: &CliSettings) -> Option<String> {
-        if self.global.workspace.is_some() {
-            return None;
-        }
         let inside = settings.root.strip_prefix(&self.env.checkout(&settings.root))?;
         (!inside.is_empty()).then(|| inside.to_owned())
+    }
+
+    /// The refusal to take all of the disk for a workspace, where the command line does not say so.
+    fn whole_disk(&self, settings: &CliSettings) -> Option<ErrorBody> {
+        let is_meant = self.global.workspace.is_some() || !root::is_unmarked_disk(&settings.root);
+        (!is_meant).then(|| {
+            let message = format!("the workspace would be all of {}", settings.root);
+            ErrorBody::new(ErrorSymbol::Usage, message).hint("name the folder of the project: -C DIR")
+        })
     }
 
     /// Sets the requested reward of a new bundle.

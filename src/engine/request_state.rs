@@ -123,7 +123,7 @@ impl RequestState {
                 threads: settings.threads,
                 tape: &tape,
             };
-            resolve(&world, &files, &inputs.paths, selector, request.cmd)
+            resolve(&world, &files, &inputs.paths, selector, request)
         });
         if let Some(SelectorOutcome::Found(target)) = &resolved
             && matches!(request.cmd, Command::References | Command::Implementation | Command::Rename)
@@ -404,8 +404,9 @@ fn resolve(
     files: &DiskFiles,
     paths: &PathMap,
     selector: &PositionSpec,
-    cmd: Command,
+    request: &Request,
 ) -> SelectorOutcome {
+    let cmd = request.cmd;
     let path = match selector.uri().map(|uri| (uri, paths.absolute(uri))) {
         None => None,
         Some((uri, None)) => {
@@ -436,8 +437,15 @@ fn resolve(
                 && located.target.kind == Some(DefinitionKind::Module) =>
         {
             let message = format!("{selector} is a module, and this request is about a name");
+            let name = selector.to_string();
+            let beside = name.rsplit_once('.').map_or_else(String::new, |(package, _)| format!("{package}."));
+            let new = match request.new_name.as_deref() {
+                Some(new) if new.contains('.') => new.to_owned(),
+                Some(new) => format!("{beside}{new}"),
+                None => format!("{beside}NEW"),
+            };
             let hint = format!(
-                "`lanser symbols {selector}` lists its names; `lanser move py://{selector} py://NEW` renames it"
+                "`lanser symbols {selector}` lists its names; `lanser move py://{selector} py://{new}` renames it"
             );
             SelectorOutcome::Failed(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint))
         }

@@ -40,8 +40,11 @@ pub(super) fn warning(state: &RequestState, facts: &Facts) -> Option<String> {
                 Imported::Top => import.module.split('.').next().unwrap_or_default(),
                 _ => &import.module,
             };
-            if !is_stdlib(name) && state.inputs.roots.import(&state.files, name, path).is_none() {
-                found.insert(name.split('.').next().unwrap_or_default().to_owned());
+            let is_found = |name: &str| state.inputs.roots.import(&state.files, name, path).is_some();
+            if !is_stdlib(name) && !is_found(name) {
+                // What is missing of a package that is there is a part of it.
+                let top = name.split('.').next().unwrap_or_default();
+                found.insert(if is_found(top) { name } else { top }.to_owned());
             }
         }
         for name in found {

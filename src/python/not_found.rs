@@ -302,7 +302,10 @@ fn in_siblings(lookup: &Lookup<'_>, file: &AbsPath, name: &str, scored: &mut Vec
 pub(crate) fn near_files(missing: &AbsPath, files: &dyn Files, and_folders: bool) -> Vec<String> {
     let (name, folder) = (missing.file_name(), missing.parent());
     let is_folder = |name: &String| and_folders && files.kind(&folder.join(name)) == FileKind::Folder;
-    let in_folder = files.list(&folder).into_iter().filter(|name| is_python(name) || is_folder(name));
+    let is_hidden = |other: &String| other.starts_with('.') && !name.starts_with('.');
+    let in_folder = files.list(&folder).into_iter();
+    let in_folder = in_folder
+        .filter(|other| other != name && !is_hidden(other) && (is_python(other) || is_folder(other)));
     // A path without the encoding of its name.
     let encoded = crate::path::encode_portable(name);
     let stem = |name: &str| name.split('.').next().unwrap_or_default().to_lowercase();

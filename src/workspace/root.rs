@@ -26,6 +26,12 @@ pub fn discover(start: &AbsPath) -> AbsPath {
     }
 }
 
+/// Whether a folder is the top of the file system and has no marker of a workspace.
+#[must_use]
+pub fn is_unmarked_disk(folder: &AbsPath) -> bool {
+    folder.parent() == *folder && !MARKERS.iter().any(|marker| folder.join(marker).as_path().exists())
+}
+
 /// The outermost git worktree around the workspace, or the workspace itself outside of git. Its content is as
 /// trustworthy as the workspace: it has the same author, submodules and their superprojects included.
 ///

@@ -164,7 +164,7 @@ fn a_long_refusal_keeps_its_hint() {
     assert!(listed.stderr.contains(" more, which `lanser refs` lists"), "{listed}");
 }
 
-/// An answer about a part of a repository says so, unless the part was named.
+/// An answer about a part of a repository says so, and the commands that it proposes are about that part.
 #[test]
 fn a_part_of_a_repository_is_named() {
     let env = TestEnv::ty(&Project::parse(
@@ -180,7 +180,11 @@ fn a_part_of_a_repository_is_named() {
     };
     assert!(inside(&["refs", "m.f"]).ends_with("1 reference, complete in a\n"));
     assert!(inside(&["rename", "m.f", "g"]).contains("\nchecks in a: "));
-    assert!(inside(&["refs", "m.f", "-C", "."]).ends_with("1 reference, complete\n"));
+    assert!(inside(&["refs", "m.f", "-C", "."]).ends_with("1 reference, complete in a\n"));
+    let applied = inside(&["rename", "m.f", "g", "-C", ".", "--allow-dirty", "--apply"]);
+    let undo = applied.lines().find_map(|line| line.strip_prefix("to undo: lanser ")).unwrap();
+    assert!(undo.starts_with("-C . undo "), "{undo}");
+    assert!(inside(&undo.split(' ').collect::<Vec<_>>()).contains("undid"));
 }
 
 /// `--preview N` prints N lines from the location on.

@@ -47,7 +47,7 @@ fn written(printer: &Printer, edits: &Edits, budget: &mut Budget) {
                 notes(edits),
                 transaction.id,
                 residue(edits),
-                (printer.command_form)(&format!("lanser undo {}", transaction.id))
+                (printer.command_form)(&printer.with_workspace(&format!("lanser undo {}", transaction.id)))
             )
         }
         TransactionState::Undone | TransactionState::Damaged => {

@@ -82,7 +82,7 @@ pub(crate) struct Printer {
     pub(crate) command_form: fn(&str) -> String,
     /// Where a caller that cannot lift the budget of lines finds everything.
     pub(crate) whole_is_in: Option<&'static str>,
-    /// The folder that was searched, if that is an unnamed part of a repository.
+    /// The folder that was searched, if that is a part of a repository.
     pub(crate) within: Option<String>,
 }
 

@@ -274,8 +274,8 @@ impl Printer {
         }
     }
 
-    /// A hint with its command for the workspace that the command line names.
-    fn with_workspace(&self, hint: &str) -> String {
+    /// A hint with its commands for the workspace that the command line names.
+    pub(super) fn with_workspace(&self, hint: &str) -> String {
         let edit = || self.edit_argument().map_or_else(|| "EDIT".to_owned(), |edit| shell_quote(&edit));
         let hint = &match hint.contains("lanser apply EDIT") {
             true => hint.replace("lanser apply EDIT", &format!("lanser apply {}", edit())),
@@ -287,7 +287,22 @@ impl Printer {
             word => word.strip_prefix("--workspace=").map(Some),
         });
         match named.and_then(|value| value.or_else(|| words.next().map(String::as_str))) {
-            Some(folder) => hint.replace(": lanser ", &format!(": lanser -C {} ", shell_quote(folder))),
+            Some(folder) => {
+                let mut done = String::new();
+                let mut parts = hint.split("lanser ");
+                done.push_str(parts.next().unwrap_or_default());
+                for part in parts {
+                    let is_start = done.is_empty() || done.ends_with([' ', '`']);
+                    let names_folder = part.starts_with("-C ");
+                    let is_command = part.starts_with(|c: char| c.is_ascii_lowercase()) && !is_prose(part);
+                    done.push_str("lanser ");
+                    if is_start && is_command && !names_folder {
+                        let _ = write!(done, "-C {} ", shell_quote(folder));
+                    }
+                    done.push_str(part);
+                }
+                done
+            }
             None => hint.to_owned(),
         }
     }
@@ -328,6 +343,12 @@ impl Printer {
         }
         Style::Hint.paint((self.command_form)(&format!("lanser {}", args.join(" "))))
     }
+}
+
+/// Whether what follows the program's name is no command of it: `start lanser in a folder`.
+fn is_prose(rest: &str) -> bool {
+    let word = rest.split(|c: char| !c.is_ascii_lowercase()).next().unwrap_or_default();
+    Cli::command().find_subcommand(word).is_none()
 }
 
 /// How locations are printed: the workspace root that terminal hyperlinks lead into, and the absolute paths of URIs. Links are

@@ -25,6 +25,8 @@ pub(super) struct Checks<'r> {
     offers_exclude: bool,
     /// Whether git can record the changes that it reports.
     offers_commit: bool,
+    /// Whether only files have uncommitted changes that the edit does not change.
+    offers_elsewhere: bool,
     /// Whether `--check importers` would compare the files that were left out.
     offers_importers: bool,
     /// The option for a server other than the default.
@@ -73,6 +75,7 @@ impl<'r> Checks<'r> {
             offers_family: false,
             offers_exclude: false,
             offers_commit: false,
+            offers_elsewhere: false,
             offers_importers: false,
             server: settings.server.option(settings.server_version.as_deref()),
         }
@@ -115,6 +118,11 @@ impl<'r> Checks<'r> {
     /// Records that git can record what it reports.
     pub(super) fn offer_commit(&mut self) {
         self.offers_commit = true;
+    }
+
+    /// Records that only other files than those of the edit have uncommitted changes.
+    pub(super) fn offer_elsewhere(&mut self) {
+        self.offers_elsewhere = true;
     }
 
     /// Records that affected files were left out which a rename can compare, too; returns whether it is a rename.
@@ -263,10 +271,17 @@ impl<'r> Checks<'r> {
                     "--exclude unresolved"
                 }
                 (CheckName::Completeness, _) if !check.places.is_empty() => "--include unresolved",
+                (CheckName::Git, _) if self.offers_elsewhere => "--allow-dirty=elsewhere",
                 (_, Some(option)) => option,
                 (CheckName::Filters, None) => return "adjust --allow and --deny, or the edit".to_owned(),
                 (CheckName::Jail, None) if self.request.cmd == Command::Rename => {
-                    return match stopping.iter().any(|check| check.name == CheckName::Target) {
+                    // No folder has the files of a server or an interpreter.
+                    let is_foreign = |check: &&Check| {
+                        let mut texts = check.places.iter().chain([&check.detail]);
+                        check.name == CheckName::Target
+                            || texts.any(|text| text.contains("server://") || text.contains("env://"))
+                    };
+                    return match stopping.iter().any(is_foreign) {
                         true => "name something that the workspace defines",
                         false => "start lanser in a folder that has all of these files (`-C DIR`)",
                     }
@@ -277,6 +292,10 @@ impl<'r> Checks<'r> {
         }
         let command = self.next_command(&options);
         let anyway = if self.request.options.apply { "to apply the edit anyway" } else { "to go on anyway" };
+        let is_taken = |check: &&Check| matches!(check.name, CheckName::Collision | CheckName::Shadowing);
+        if stopping.iter().any(is_taken) {
+            return format!("choose another name; {anyway}: {command}");
+        }
         match stopping[0].name {
             CheckName::Git if is_alone && self.offers_commit => {
                 format!("commit or stash the changes; {anyway}: {command}")

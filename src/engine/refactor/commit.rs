@@ -82,7 +82,6 @@ fn write_changes(
     what: String,
 ) -> Result<Transaction, ErrorBody> {
     let transactions = settings.transactions();
-    let files = u32::try_from(changes.len()).unwrap_or(u32::MAX);
     let label = label(what);
     let done = transactions
         .plan(changes, policy)
@@ -90,6 +89,7 @@ fn write_changes(
         .and_then(Staged::apply)
         .and_then(Applied::commit)
         .map_err(|error| error_body(settings, &error))?;
+    let files = u32::try_from(done.files).unwrap_or(u32::MAX);
     Ok(Transaction { id: done.id, state: TransactionState::Applied, what: Some(label.what), files })
 }
 

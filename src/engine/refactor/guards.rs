@@ -119,7 +119,10 @@ fn check_git(checks: &mut Checks<'_>, request: &Request, is_unplanned: bool, out
         };
         let note = match is_unplanned {
             true => String::new(),
-            false => format!(" (this edit does not change {them})"),
+            false => {
+                checks.offer_elsewhere();
+                format!(" (this edit does not change {them})")
+            }
         };
         let what = format!("{path} {state}{more}{note}");
         let paths: Vec<String> = report.elsewhere.keys().cloned().collect();

@@ -124,18 +124,29 @@ impl Move {
             false => Some(text.to_owned()),
         };
         if is_module_path(from) && is_module_path(to) && is_python(from) != is_python(to) {
-            let message = format!("one of {from} and {to} is a file, and the other is a folder");
+            let other = if is_python(from) { to } else { from };
+            let has_suffix = other.rsplit('/').next().is_some_and(|last| last.contains('.'));
+            let message = match has_suffix {
+                true => format!("{other} is not the path of a Python file"),
+                false => format!("one of {from} and {to} is a file, and the other is a folder"),
+            };
             return Err(usage(message, "give both as files, PATH.py, or both as folders"));
         }
         let unknown = || {
             if is_module_path(from) && files.kind(&root.join(from)) == FileKind::File {
+                if !is_python(from) {
+                    return usage(format!("{from} is no Python file"), "move it with git");
+                }
                 let message =
                     format!("{from} is no module that a statement can import: a part of its path is no name");
                 return usage(message, "move the file with git, and change what loads it by hand");
             }
             let message = format!("no module of the workspace is {from}");
             let error = ErrorBody::new(ErrorSymbol::NotFound, message);
-            Failure::reported(error.hint("give a dotted name, such as py://pkg.mod, or the path of the file"))
+            Failure::reported(error.hint(match is_module_path(from) {
+                true => "give the path of a module, or its dotted name, such as py://pkg.mod",
+                false => "name a module of the workspace, or give the path of its file",
+            }))
         };
         let old = name(from).ok_or_else(unknown)?;
         let module = roots
@@ -168,7 +179,11 @@ impl Move {
             ));
         }
         if new.starts_with(&format!("{old}.")) {
-            return Err(usage(format!("`{old}` cannot be moved into itself"), "give another name"));
+            let message = match from.ends_with("__init__.py") {
+                true => format!("{from} is the package `{old}`, which cannot become a module in itself"),
+                false => format!("`{old}` cannot be moved into itself"),
+            };
+            return Err(usage(message, "give another name"));
         }
         let mut moved = Self {
             names: ModuleMove { old, new, files: BTreeSet::new() },

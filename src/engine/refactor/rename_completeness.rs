@@ -66,14 +66,16 @@ pub(super) fn open_places(
         add(built_names::around(cx, old), BUILT_AROUND);
     }
     add(mangling::mangled_with_class(cx, renaming), "the name of the class is a part of it");
+    let written = spelled::files_with_occurrences(cx, old);
+    let mut strings = spelled::strings(cx, renaming, explained, &written);
     if explained.is_member || explained.is_by_name {
-        let written = spelled::files_with_occurrences(cx, old);
-        let strings = spelled::strings(cx, renaming, explained, &written);
-        for (document, span, why) in
-            strings.into_iter().chain(computed::computed(cx, renaming, explained, &written))
-        {
-            add(vec![(document, span)], why);
-        }
+        strings.extend(computed::computed(cx, renaming, explained, &written));
+    } else {
+        // Nothing looks a parameter up.
+        strings.retain(|(.., why)| *why == spelled::EXAMPLE);
+    }
+    for (document, span, why) in strings {
+        add(vec![(document, span)], why);
     }
     let mut seen = std::collections::BTreeSet::new();
     places.retain(|place| {

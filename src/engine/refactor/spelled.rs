@@ -22,7 +22,7 @@ pub(super) type Reason = &'static str;
 const FULL_NAME: Reason = "a string spells the full name";
 const LAZY_EXPORT: Reason = "a string is in a module whose `__getattr__` may look it up";
 const PLACEHOLDER: Reason = "a placeholder in a string is the key";
-const EXAMPLE: Reason = "an example in a docstring may use it";
+pub(super) const EXAMPLE: Reason = "an example in a docstring may use it";
 const FORMATTED: Reason = "a placeholder of a string may name the attribute";
 const MOCKED: Reason = "a string may name what a mock replaces";
 const KEY: Reason = "a string may be the key";
@@ -116,7 +116,7 @@ impl<'s> StringSearch<'s> {
             if !dotted.is_empty() {
                 return dotted.iter().any(|name| self.is_full_name(name)).then_some(FULL_NAME);
             }
-            if self.is_global && is_example(text, span) {
+            if is_example(text, span) && (self.is_global || self.may_be_shown(document, span)) {
                 return Some(EXAMPLE);
             }
             if is_patched(text, span) {
@@ -141,6 +141,13 @@ impl<'s> StringSearch<'s> {
             })
         };
         strings.into_iter().filter_map(|span| reason(&span).map(|why| (span, why))).collect()
+    }
+
+    /// Whether an example may use a member or a parameter: `x.name`, `f(name=1)`. Such names are common, so only examples in the
+    /// file of the definition count.
+    fn may_be_shown(&self, document: &Document, span: &Span) -> bool {
+        is_member_or_argument(&document.text, span)
+            && self.definitions.iter().any(|(path, _)| *path == document.path)
     }
 
     /// Whether a string may be a key of a dictionary whose type the server does not know: `{"key": …}`.
@@ -195,6 +202,13 @@ fn is_placeholder(text: &str, word: &Span) -> bool {
 fn is_example(text: &str, word: &Span) -> bool {
     let line = text[..word.start].lines().next_back().unwrap_or_default().trim_start();
     line.starts_with(">>> ") || line.starts_with("... ")
+}
+
+/// Whether a word stands where code names a member or an argument: `x.word`, `f(word=1)`.
+fn is_member_or_argument(text: &str, word: &Span) -> bool {
+    let (before, after) = (text[..word.start].trim_end(), &text[word.end..]);
+    let is_argument = before.ends_with(['(', ',']) && after.starts_with('=') && !after.starts_with("==");
+    before.ends_with('.') || is_argument
 }
 
 /// Whether a word in a string is the attribute of a placeholder: `{0.word}`.
@@ -279,6 +293,18 @@ pub(super) mod tests {
             let found: Vec<String> =
                 dotted(text, &at(text, "name")).iter().map(|parts| parts.join(".")).collect();
             assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn members_and_arguments_in_examples() {
+        for (text, expected) in [
+            (">>> x.name()", true),
+            (">>> f(1, name=2)", true),
+            (">>> f(name == 2)", false),
+            (">>> name = 2", false),
+        ] {
+            assert_eq!(is_member_or_argument(text, &at(text, "name")), expected, "{text}");
         }
     }
 

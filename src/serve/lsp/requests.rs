@@ -183,6 +183,12 @@ impl RequestHandler<'_> {
                     bundle
                 }
             };
+            let mut bundle = bundle;
+            if workspace.guards.dirty == DirtyPolicy::None {
+                // That was allowed for the client, which applies the edit itself.
+                let hint = bundle.error.as_mut().and_then(|error| error.hint.as_mut());
+                hint.into_iter().for_each(|hint| *hint = hint.replace(" --allow-dirty ", " "));
+            }
             let is_canceled =
                 bundle.error.as_ref().is_some_and(|error| error.symbol == ErrorSymbol::RequestCancelled);
             if is_canceled || self.server.unsaved(self.open).await == unsaved {

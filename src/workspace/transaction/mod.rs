@@ -411,6 +411,8 @@ pub struct Applied<'t> {
 pub struct CommittedTransaction {
     /// Its id, for [`Transactions::undo`].
     pub id: String,
+    /// The number of paths that changed: two for a file that moved.
+    pub files: usize,
     /// Why the cleanup failed, if it did. The next command repeats it.
     pub cleanup_error: Option<String>,
 }
@@ -433,8 +435,9 @@ impl Applied<'_> {
             let cause = TransactionError::refused("close", "the journal")(error);
             return Err(roll_back_after(Some(transaction), cause));
         }
+        let files = transaction.journal.entries.len();
         let cleanup_error = transaction.finish().err().map(|error| error.to_string());
-        Ok(CommittedTransaction { id: transaction.journal.id, cleanup_error })
+        Ok(CommittedTransaction { id: transaction.journal.id, files, cleanup_error })
     }
 
     /// Restores the old files. Returns the files that other programs changed in the meantime, which are not touched.

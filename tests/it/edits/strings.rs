@@ -18,6 +18,38 @@ fn text<'t>(written: &'t std::collections::BTreeMap<String, Vec<u8>>, file: &str
     std::str::from_utf8(&written[file]).unwrap()
 }
 
+/// Examples in docstrings use members and parameters of what stands in the same file.
+#[test]
+fn members_and_parameters_in_examples() {
+    let project = Project::parse(
+        "\
+//- /m.py
+class Stock:
+    def bind(self, count: int) -> int:
+        '''Binds.
+
+        >>> Stock().bind(count=2)
+        2
+        '''
+        return count
+class Other:
+    def keep(self, number: int) -> int: return number
+//- /n.py
+def show() -> None:
+    '''
+    >>> other.keep(number=1)
+    '''
+",
+    );
+    let repository = Repository::with_ty(&project);
+    let places = |symbol, new| open_places(&repository, &["rename", symbol, new]);
+    assert_eq!(places("py://m#Stock.bind", "tie"), ["m.py@L5:C21"]);
+    assert_eq!(places("py://m#Stock.bind(count)", "number"), ["m.py@L5:C26"]);
+    for (symbol, new) in [("py://m#Other.keep", "hold"), ("py://m#Other.keep(number)", "count")] {
+        repository.plan_apply_undo(&["rename", symbol, new]);
+    }
+}
+
 /// What uses a name without writing it: the value of an enum's member, the keyword of a private field of attrs, `patch.multiple`.
 #[test]
 fn names_that_are_used_in_another_form() {
