@@ -165,14 +165,19 @@ fn attribute(code: &FailingCode<'_>) -> Option<Fate> {
 fn is_meant(base: &SideCode<'_>, member: &AttributeDefinition<'_>, name: &str) -> bool {
     let class = member.class;
     let is_constant = member.binding.is_some_and(|one| one.value == BoundValue::Constant);
+    let is_same_value = |one: &NameBinding| member.binding.is_some_and(|own| own.tokens == one.tokens);
     let held =
         |one: &NameBinding| one.symbol == class.name || (one.of_self && owner(&one.symbol) == class.name);
     let mut near = base.code.values().flat_map(|code| {
         let bound = code.bindings.iter().filter(move |one| held(one)).map(|one| one.name.as_str());
         let methods = code.symbols.iter().filter(move |one| owner(&one.name) == class.name);
-        bound.chain(methods.map(|one| last(&one.name))).filter(move |other| {
-            is_misspelling(other, name) || is_constant && *other != name && are_near(other, name)
-        })
+        let alike = code.bindings.iter().filter(move |one| {
+            held(one) && one.name != name && is_constant && are_near(&one.name, name) && is_same_value(one)
+        });
+        bound
+            .chain(methods.map(|one| last(&one.name)))
+            .filter(move |other| is_misspelling(other, name))
+            .chain(alike.map(|one| one.name.as_str()))
     });
     let uses = |other: &str| match (member.binding, member.method) {
         (Some(binding), _) => binding.tokens.iter().any(|token| token == other),
@@ -305,7 +310,7 @@ fn name(code: &FailingCode<'_>) -> Option<Fate> {
 }
 
 /// Whether a new function or class does anything.
-fn is_substantial(code: &Code, symbol: &CodeSymbol) -> bool {
+pub(super) fn is_substantial(code: &Code, symbol: &CodeSymbol) -> bool {
     let is_method = |one: &&CodeSymbol| !one.is_class && owner(&one.name) == symbol.name;
     let is_error = || {
         symbol

@@ -7,15 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::code::{Code, Statement};
+use super::code::{BoundValue, Code, CodeSymbol, NameBinding, Statement};
 use super::declared;
 use super::failing::{FailingExpression, FailureKind};
 use super::judge::{EditSides, SideCode};
 use super::lost::{gone, is_made_conditional, is_only_converted, is_used, loses_inputs, throws_away};
 use super::reachability;
 use super::usage::{
-    arguments, calls, dead_stores, executes, handed_on, is_dead, is_unused_import, operations, own_names,
-    requests, splats, used_through, work,
+    arguments, calls, calls_another, dead_stores, executes, handed_on, inner_names, is_dead,
+    is_unused_import, made_of, operations, requests, splats, unpacked, work,
 };
 use crate::model::reward::OutstandingReason;
 
@@ -182,6 +182,11 @@ fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
                 taken.iter().any(|new| new.uses.contains(&failing.name))
                     && code.head.code.get(code.names.1).is_some_and(|now| now.statements.iter().any(imports))
                     && !code.own.statements.iter().any(imports)
+                    && code
+                        .own
+                        .statements
+                        .iter()
+                        .any(|one| one.kind.starts_with("import") && one.names.contains(&failing.object))
             };
             let still = !failing.object.is_empty()
                 && sum(&on) >= before.max(1)
@@ -204,10 +209,10 @@ fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
             fate => fate == Fate::InPlace,
         },
         FailureKind::Operation => {
-            let own = own_names(old);
-            let needed = |name: &&String| old.uses.contains(*name) && !own.contains(name.as_str());
+            let inner = inner_names(old);
+            let needed = |name: &&String| old.uses.contains(*name) && !inner.contains(name.as_str());
             let mut operands = failing.names.iter().filter(needed);
-            operands.all(uses) && sum(&work) >= work(old)
+            operands.all(uses) && sum(&work) + sum(&unpacked) >= work(old)
         }
         FailureKind::Value => {
             !is_of_any_size(old, taken, failing)
@@ -218,10 +223,12 @@ fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
             let alike =
                 |new: &Statement| new.names.iter().filter(|name| old.names.contains(*name)).count() * 2;
             let is_import = old.kind.starts_with("import");
-            // An import of less than before gives nothing that failed.
+            // An import of less than before gives nothing that failed; one of the same names may be of another package.
+            let is_less =
+                |new: &Statement| new.names.len() < old.names.len() && new.names.is_subset(&old.names);
             let gives = |new: &Statement| {
                 if is_import {
-                    new.kind.starts_with("import") && new.names.difference(&old.names).next().is_some()
+                    new.kind.starts_with("import") && !is_less(new)
                 } else {
                     new.kind == old.kind && alike(new) >= old.names.len()
                 }
@@ -248,7 +255,12 @@ fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
         FailureKind::Value => is_another_value(code, taken),
         FailureKind::Other if old.kind.starts_with("import") => is_needless(code),
         // Another function may take all of it.
-        FailureKind::Operation => old.uses.iter().all(uses) && sum(&calls) > calls(old),
+        FailureKind::Operation => taken.iter().any(|new| {
+            let is_handed = |name: &String| !failing.names.contains(name) || operations(new, name) > 0;
+            new.kind == old.kind
+                && calls_another(new, old)
+                && old.uses.iter().all(|name| new.uses.contains(name) && is_handed(name))
+        }),
         FailureKind::Other => false,
     };
     match (in_place, replaced) {
@@ -258,23 +270,45 @@ fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
     }
 }
 
-/// Whether the names that an import failed to give are defined by other means now, or were not used in the file.
+/// Whether the names that an import failed to give have other definitions now, or were not used in the file.
 fn is_needless(code: &FailingCode<'_>) -> bool {
-    let FailingCode { base, head, names, own, failing, .. } = *code;
+    let FailingCode { base, head, names, own, statement, failing, .. } = *code;
     // A misspelled import is needed under the name that was meant.
-    let is_used = |name: &String| {
+    let is_used = |name: &&str| {
         let is_meant = |used: &String| used == name || is_misspelling(used, name);
         let used = |one: &Statement| !one.kind.starts_with("import") && one.names.iter().any(is_meant);
         own.statements.iter().any(used)
     };
-    let is_defined = |name: &String| {
+    let is_defined = |name: &&str| {
         is_new(base, name)
             && head.code.get(names.1).is_some_and(|now| {
-                now.has_symbol(name)
-                    || now.bindings.iter().any(|one| one.symbol.is_empty() && one.name == *name)
+                let binds = |one: &NameBinding| {
+                    one.symbol.is_empty()
+                        && one.name == **name
+                        && one.value == BoundValue::Made
+                        && one.tokens.len() > 1
+                };
+                let defines = |one: &CodeSymbol| one.name == **name && declared::is_substantial(now, one);
+                now.symbols.iter().any(defines) || now.bindings.iter().any(binds)
             })
     };
-    failing.names.iter().all(|name| is_defined(name) || !is_used(name))
+    let bound = imported(statement);
+    let failed: Vec<&str> = bound.iter().copied().filter(|name| failing.names.contains(*name)).collect();
+    // Without its module an import gives none of its names.
+    let needed = if failed.is_empty() { bound } else { failed };
+    needed.iter().all(|name| is_defined(name) || !is_used(name))
+}
+
+/// The names that an import binds.
+fn imported(statement: &Statement) -> Vec<&str> {
+    let tokens: Vec<&str> = statement.tokens.iter().map(String::as_str).collect();
+    let start = tokens.iter().position(|token| *token == "import").map_or(0, |at| at + 1);
+    let parts = tokens[start..].split(|token| *token == ",");
+    let bound = parts.filter_map(|part| {
+        let renamed = part.iter().position(|token| *token == "as").and_then(|at| part.get(at + 1));
+        renamed.or_else(|| part.iter().find(|token| statement.names.contains(**token))).copied()
+    });
+    bound.collect()
 }
 
 /// Whether new statements use a name that the old one did not.
@@ -291,6 +325,11 @@ fn call(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
     let near = |new: &Statement| {
         new.verbs().into_iter().find(|verb| are_near(verb, &failing.callee)).map(str::to_owned)
     };
+    // What makes a tuple of any number of values is not a call with the missing one.
+    let is_made = |one: &Statement| one.verbs().contains(&"_make");
+    if !is_made(old) && taken.iter().any(is_made) {
+        return GONE;
+    }
     let made = taken.iter().filter_map(|new| arguments(new, &near(new)?)).max();
     let uses = |name: &String| is_used(taken, name);
     let before = arguments(old, &failing.callee).unwrap_or(0);
@@ -333,14 +372,26 @@ fn value(code: &FailingCode<'_>, taken: &[Statement]) -> bool {
     if failing.names.is_empty() {
         return taken.iter().any(|new| gives(new) || new.kind == "raise_statement");
     }
-    taken.iter().any(|new| gives(new) && !used_through(new, taken).is_disjoint(&failing.names))
+    let made = made_of(&failing.names, taken);
+    taken.iter().any(|new| gives(new) && new.uses.iter().any(|name| made.contains(name.as_str())))
 }
 
 /// Whether a value with too many or too few parts was made one of any number of parts.
 fn is_of_any_size(old: &Statement, taken: &[Statement], failing: &FailingExpression) -> bool {
+    const CONVERSIONS: [&str; 8] = ["tuple", "list", "iter", "sorted", "map", "filter", "reversed", "set"];
     let converts = |one: &Statement| {
-        let mut verbs = one.verbs().into_iter();
-        verbs.any(|verb| matches!(verb, "tuple" | "list" | "iter"))
+        let end = one.tokens.iter().rposition(|token| token == "=" || token == "return");
+        let value: Vec<&str> =
+            one.tokens.iter().skip(end.map_or(0, |at| at + 1)).map(String::as_str).collect();
+        match value.as_slice() {
+            [name, "(", ..] if CONVERSIONS.contains(name) => true,
+            ["[" | "(", inside @ ..] => {
+                inside.first() == Some(&"*")
+                    || inside.windows(2).any(|pair| pair[0] == "," && pair[1] == "*")
+                    || inside.contains(&"for")
+            }
+            _ => false,
+        }
     };
     failing.is_size && !converts(old) && taken.iter().any(converts)
 }
@@ -603,13 +654,18 @@ mod tests {
         let fails = ("iteritems", "reportAttributeAccessIssue");
         assert_eq!(became("return val.iteritems()", fails, "return iter(())"), GONE);
         assert_eq!(became("return val.iteritems()", fails, "return iter(val.items())"), None);
+        let twice = "if val.count() and val.count() != 1:\n    rows.append(val)";
+        let once = "number = (val.count or int)()\nif number and number != 1:\n    rows.append(val)";
+        assert_eq!(became(twice, ("count", "reportOptionalMemberAccess"), once), None);
+        let other = "from os import name\nreturn name";
+        assert_eq!(became("return val.name", ("name", fails.1), other), GONE);
         let base = "import old\n\ndef f(x):\n    return isinstance(x, old.Mapping)\n";
         let head = "from old.new import Mapping\n\ndef f(x):\n    return isinstance(x, Mapping)\n";
         assert_eq!(outstanding(base, ("Mapping", fails.1), head), None);
     }
 
     #[test]
-    fn the_parameter_of_a_lambda_is_no_operand_to_keep() {
+    fn the_parameter_of_a_lambda_may_get_another_name() {
         let fails = ("row[2]", "reportIndexIssue");
         let old = "rows.sort(key=lambda row: row[2])";
         let new = "def first(pair):\n    return pair[0]\n\nrows.sort(key=first)";
@@ -627,6 +683,17 @@ mod tests {
         assert_eq!(outstanding(base, fails, &base.replace("unprase", "unparse")), None);
         let unused = base.replace("unparse(parse(x))", "parse(x)");
         assert_eq!(outstanding(&unused, fails, &less), REPLACED);
+        let base = "from servise import load\n\ndef f(path):\n    return load(path)\n";
+        let fails = ("servise", "reportMissingImports");
+        let line = "from servise import load";
+        for (new, expected) in [
+            ("from .servise import load", None),
+            ("from service import load", None),
+            ("load = dict", GONE),
+            ("def load(path):\n    return path", GONE),
+        ] {
+            assert_eq!(outstanding(base, fails, &base.replace(line, new)), expected, "{new}");
+        }
     }
 
     #[test]
@@ -661,11 +728,14 @@ mod tests {
             became(old, fails, "start, stop = val\nreturn f\"{other} {start}-{stop - 1}/{rows}\""),
             None
         );
-        assert_eq!(became(old, fails, "return Span(other, *val, rows)"), REPLACED);
+        assert_eq!(became(old, fails, "return Span(other, val, rows)"), REPLACED);
         assert_eq!(became(old, fails, "return f\"{other} {rows}\""), GONE);
-        let fails = ("rows", "reportArgumentType");
-        let old = "val.insert(rows, other)";
-        assert_eq!(became(old, fails, "val[other:other] = [rows]"), REPLACED);
+        let sum = ("val + other", "reportOperatorIssue");
+        assert_eq!(became("return val + other", sum, "return bool(val and other)"), GONE);
+        assert_eq!(became("return val + other", sum, "log(val, other)\nreturn rows"), GONE);
+        let fails = ("key", "reportArgumentType");
+        let old = "val.insert(key, other)";
+        assert_eq!(became(old, fails, "val[other:other] = [key]"), REPLACED);
         assert_eq!(became(old, fails, "val[other:other] = []"), GONE);
     }
 

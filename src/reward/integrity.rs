@@ -188,15 +188,20 @@ fn annotations_removed(base: &SideCode<'_>, head: &SideCode<'_>, touched: &[&str
 /// Classes that lost a base and got no other.
 fn bases_removed(base: &SideCode<'_>, head: &SideCode<'_>, touched: &[&str]) -> usize {
     let new = symbols(head, touched);
+    // `class C(object)` is `class C`, and `class C[T]` the newer form of `class C(Generic[T])`.
+    let parents = |symbol: &CodeSymbol| -> BTreeSet<String> {
+        symbol.parents.iter().filter(|base| !matches!(base.as_str(), "object" | "Generic")).cloned().collect()
+    };
+    // A base may be one of another base.
+    let is_inherited = |name: &String, now: &BTreeSet<String>| {
+        new.iter().any(|(_, one)| now.contains(last(&one.name)) && one.parents.contains(name))
+    };
     let loses = |(file, old): &&(&str, &CodeSymbol)| {
         let mut now = new.iter().filter(|(other, new)| other == file && new.is_class && new.name == old.name);
         old.is_class
             && now.any(|(_, new)| {
-                // `class C[T]` is the newer form of `class C(Generic[T])`.
-                let lost = || old.bases.difference(&new.bases);
-                new.bases.is_subset(&old.bases)
-                    && lost().any(|base| base != "object")
-                    && !lost().any(|base| base == "Generic")
+                let (then, now) = (parents(old), parents(new));
+                now.is_subset(&then) && then.difference(&now).any(|name| !is_inherited(name, &now))
             })
     };
     symbols(base, touched).iter().filter(loses).count()
@@ -246,7 +251,10 @@ fn is_vaguer(now: &str, then: &str) -> bool {
     let bare = |text: &str| text.split_whitespace().collect::<String>().trim_matches(['"', '\'']).to_owned();
     let (now, then) = (bare(now), bare(then));
     let without = then.starts_with(&format!("{now}[")) || BARE.contains(&last(&now));
-    let open = ["[...", ",...]"].iter().any(|any| now.contains(any) && !then.contains(any));
+    let open = now.contains("[...") && !then.contains("[...");
+    // A tuple of two becomes one of any number; `tuple[int]` is mostly meant to be `tuple[int, ...]`.
+    let is_fixed = then.contains("uple[") && then.contains(',') && !then.contains(",...]");
+    let open = open || now.contains(",...]") && is_fixed;
     now != then && (without || open || last(&now) == "object")
 }
 
@@ -291,6 +299,18 @@ mod tests {
             assert_eq!(flags(class, &class.replace(old, new)).flags(), one("annotations_removed"), "{new}");
         }
         assert_eq!(flags(class, &class.replace("(A, B)", "(D)")).flags(), vec![]);
+        for bases in ["(t.A, B)", "(A[int], B, metaclass=M)", "(A, B, object)"] {
+            let with = class.replace("(A, B)", bases);
+            assert_eq!(flags(&with, class).flags(), vec![], "{bases}");
+            assert_eq!(
+                flags(&with, &class.replace("(A, B)", "(A, object)")).flags(),
+                one("annotations_removed")
+            );
+        }
+        let inherits = "class A(B): #! r\n    pass\nclass C(B, A):\n    pass\n".replace(" #! r", "");
+        assert_eq!(flags(&inherits, &inherits.replace("C(B, A)", "C(A)")).flags(), vec![]);
+        let one_part = class.replace("[int, str]", "[int]");
+        assert_eq!(flags(&one_part, &class.replace("[int, str]", "[int, ...]")).flags(), vec![]);
         assert_eq!(flags(base, &format!("{base}def h(x: int) -> int: ...\n")).flags(), one("stubs_added"));
     }
 

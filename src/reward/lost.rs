@@ -1,7 +1,7 @@
 //! What an edit throws away along with a failing expression: names that nothing uses any more, the case of `None`, a path that
 //! always ran.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::code::{Code, Statement};
 use super::failing::{FailingExpression, FailureKind};
@@ -109,11 +109,14 @@ pub(super) fn loses_inputs(code: &FailingCode<'_>) -> bool {
             now.has_symbol(&old.symbol)
                 && !now.statements.iter().any(|new| new.symbol == old.symbol && new.tokens == old.tokens)
         };
+        let mut locals: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for one in &own.statements {
+            locals.entry(&one.symbol).or_default().extend(targets(one));
+        }
         own.statements.iter().filter(is_code).filter(is_gone).any(|old| {
             let slot = |name: &String| (old.symbol.clone(), format!("({name}"));
             let is_local = |name: &String| {
-                let mut inside = own.statements.iter().filter(|one| one.symbol == old.symbol);
-                inside.any(|one| targets(one).contains(name.as_str()))
+                locals.get(old.symbol.as_str()).is_some_and(|names| names.contains(name.as_str()))
             };
             let is_outside = |name: &String| {
                 old.symbol == statement.symbol && !is_local(name) && !own.slots.contains_key(&slot(name))
@@ -141,12 +144,15 @@ pub(super) fn is_made_conditional(code: &FailingCode<'_>, here: &[&Statement]) -
         return false;
     }
     let Some(now) = head.code.get(names.1) else { return false };
-    // What the statement read and only the condition reads now is part of what is computed, as in `max(a, b)`.
+    // `if a > b: c = a` may stand for `c = max(a, b)`.
     let old = code.statement;
+    let chooses = old.verbs().iter().any(|verb| matches!(*verb, "max" | "min"));
     let computes = |test: &Statement| {
         let only =
             |name: &&String| !here.iter().any(|found| found.span != test.span && found.uses.contains(*name));
-        failing.kind == FailureKind::Name && old.uses.intersection(&test.uses).any(|name| only(&name))
+        failing.kind == FailureKind::Name
+            && chooses
+            && old.uses.intersection(&test.uses).any(|name| only(&name))
     };
     here.iter().filter(|found| is_test(found) && !computes(found)).any(|test| {
         let inside =

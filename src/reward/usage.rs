@@ -98,32 +98,38 @@ pub(super) fn handed_on(statement: &Statement) -> Option<Statement> {
     Some(Statement { tokens, uses, ..statement.clone() })
 }
 
-/// How often a statement accesses an attribute or calls a function of this name, or of a similar one.
+/// On how many objects a statement accesses an attribute, or calls a function, of this name or of a similar one.
 pub(super) fn requests(statement: &Statement, name: &str) -> usize {
     let tokens = &statement.tokens;
     let is_asked = |at: &usize| {
         let asked = *at > 0 && tokens[at - 1] == "." || tokens.get(at + 1).is_some_and(|next| next == "(");
         asked && !UNIVERSAL.contains(&tokens[*at].as_str()) && are_near(&tokens[*at], name)
     };
-    (0..tokens.len()).filter(is_asked).count()
+    let object = |at: usize| match at.checked_sub(2) {
+        Some(before) if tokens[at - 1] == "." => tokens[before].as_str(),
+        _ => "",
+    };
+    (0..tokens.len()).filter(is_asked).map(object).collect::<BTreeSet<&str>>().len()
 }
 
-/// The names that a statement binds for itself: the parameters of its lambdas, the variables of its comprehensions.
-pub(super) fn own_names(statement: &Statement) -> BTreeSet<&str> {
-    let mut own = BTreeSet::new();
-    let mut end = "";
-    for token in &statement.tokens {
-        match token.as_str() {
+/// The parameters of a statement's lambdas and the variables of its comprehensions.
+pub(super) fn inner_names(statement: &Statement) -> BTreeSet<&str> {
+    let mut inner = BTreeSet::new();
+    let (mut end, mut before) = ("", "");
+    for token in statement.tokens.iter().map(String::as_str) {
+        match token {
             "lambda" => end = ":",
             "for" if statement.kind != "for_statement" => end = "in",
             token if token == end => end = "",
-            token if !end.is_empty() && statement.names.contains(token) => {
-                own.insert(token);
+            // Not the default value of a parameter.
+            token if !end.is_empty() && before != "=" && statement.names.contains(token) => {
+                inner.insert(token);
             }
             _ => {}
         }
+        before = token;
     }
-    own
+    inner
 }
 
 /// How often a statement operates on the name: accesses an attribute or item, or passes it to a function that does not accept
@@ -177,45 +183,75 @@ const CASTS: [&str; 9] = ["str", "int", "float", "bool", "bytes", "list", "tuple
 /// The names that a statement binds: the targets of an assignment, of a loop, after `as`.
 pub(super) fn targets(statement: &Statement) -> BTreeSet<&str> {
     let Statement { tokens, names, .. } = statement;
-    let place = |wanted: &str| tokens.iter().position(|token| token == wanted);
-    let (from, to) = match statement.kind.as_str() {
-        "for_statement" => (0, place("in").unwrap_or_default()),
-        "with_statement" | "except_clause" => (place("as").unwrap_or(tokens.len()), tokens.len()),
-        "expression_statement" if !statement.is_bare => {
-            let last = tokens.iter().rposition(|token| token == "=").unwrap_or_default();
-            let opened = tokens.iter().position(|token| !names.contains(token) && token != ",");
-            (0, if opened.is_some_and(|at| matches!(tokens[at].as_str(), "=" | ":")) { last } else { 0 })
+    let is_name = |token: &&str| names.contains(*token);
+    let mut tokens = tokens.iter().map(String::as_str);
+    let mut found = BTreeSet::new();
+    match statement.kind.as_str() {
+        "for_statement" => found.extend(tokens.take_while(|token| *token != "in").filter(is_name)),
+        "with_statement" | "except_clause" => {
+            while tokens.by_ref().any(|token| token == "as") {
+                found.extend(tokens.next().filter(is_name));
+            }
         }
-        _ => (0, 0),
-    };
-    let end = if tokens[from..to].iter().any(|token| token == ":") { from + 1 } else { to };
-    tokens[from..end].iter().filter(|token| names.contains(*token)).map(String::as_str).collect()
+        "expression_statement" if !statement.is_bare => {
+            let (mut open, mut before) = (Vec::new(), "=");
+            for token in tokens {
+                match token {
+                    "=" => found.extend(open.drain(..)),
+                    "," | "*" | ")" | "]" => {}
+                    "(" | "[" if matches!(before, "=" | "," | "(" | "[") => {}
+                    token if is_name(&token) => open.push(token),
+                    // A variable with an annotation.
+                    ":" if found.is_empty() && open.len() == 1 => return open.into_iter().collect(),
+                    _ => break,
+                }
+                before = token;
+            }
+        }
+        _ => {}
+    }
+    found
 }
 
-/// How much a statement computes: calls other than conversions, operators, subscripts, interpolated and unpacked values.
+/// How many names a statement unpacks a value into.
+pub(super) fn unpacked(statement: &Statement) -> usize {
+    let is_list =
+        statement.kind == "expression_statement" && statement.tokens.get(1).is_some_and(|token| token == ",");
+    if is_list { targets(statement).len() } else { 0 }
+}
+
+/// How much a statement computes: calls other than conversions, operators, subscripts, interpolated values.
 pub(super) fn work(statement: &Statement) -> usize {
     let operators = statement.tokens.iter().filter(|token| OPERATORS.contains(&token.as_str())).count();
     let is_held = |before: &str| statement.names.contains(before) || matches!(before, ")" | "]");
     let subscripts = statement.tokens.windows(2).filter(|pair| pair[1] == "[" && is_held(&pair[0])).count();
     let casts = statement.verbs().into_iter().filter(|verb| CASTS.contains(verb)).count();
-    let unpacked = targets(statement).len();
-    let is_list =
-        statement.kind == "expression_statement" && statement.tokens.get(1).is_some_and(|token| token == ",");
-    let unpacked = if is_list { unpacked } else { 0 };
-    calls(statement).saturating_sub(casts) + operators + subscripts + unpacked
+    calls(statement).saturating_sub(casts) + operators + subscripts
 }
 
-/// The names that a statement uses, and those that new statements used for the variables that it reads.
-pub(super) fn used_through(statement: &Statement, taken: &[Statement]) -> BTreeSet<String> {
-    let mut used = BTreeSet::new();
-    let mut open: Vec<&str> = statement.uses.iter().map(String::as_str).collect();
-    while let Some(name) = open.pop() {
-        if used.insert(name.to_owned()) {
-            let binds = |one: &&Statement| one.symbol == statement.symbol && targets(one).contains(name);
-            open.extend(taken.iter().filter(binds).flat_map(|one| &one.uses).map(String::as_str));
+/// Names, and the variables that statements bind to something that is made of them.
+pub(super) fn made_of<'t>(names: &'t BTreeSet<String>, taken: &'t [Statement]) -> BTreeSet<&'t str> {
+    let mut users: BTreeMap<&str, Vec<&Statement>> = BTreeMap::new();
+    for statement in taken {
+        for name in &statement.uses {
+            users.entry(name).or_default().push(statement);
         }
     }
-    used
+    let mut made = BTreeSet::new();
+    let mut open: Vec<&str> = names.iter().map(String::as_str).collect();
+    while let Some(name) = open.pop() {
+        if made.insert(name) {
+            open.extend(users.remove(name).into_iter().flatten().flat_map(targets));
+        }
+    }
+    made
+}
+
+/// Whether a statement calls a function that another does not call, and that not every value allows.
+pub(super) fn calls_another(statement: &Statement, other: &Statement) -> bool {
+    let known = other.verbs();
+    let is_other = |verb: &&str| !known.contains(verb) && !UNIVERSAL.contains(verb) && !CASTS.contains(verb);
+    statement.verbs().iter().any(is_other)
 }
 
 /// Whether a statement does something that not every value allows: 1 or 0.
@@ -301,6 +337,27 @@ mod tests {
         assert!(!dead("def f(x):\n    y = x.size\n    return y\n"));
         assert!(!dead("def f(x):\n    y = x.size()\n"));
         assert!(!dead("x = 1\ny = x.size\n"));
+    }
+
+    #[test]
+    fn names_are_bound_by_assignments_loops_and_clauses() {
+        for (text, expected) in [
+            ("a = b = f(c=1)", "a b"),
+            ("a, *b = c", "a b"),
+            ("a: int = b", "a"),
+            ("a.b = c", ""),
+            ("a[b] = c", ""),
+            ("(a, [b]) = c", "a b"),
+            ("a = (b, c)", "a"),
+            ("a = f(b, c=d)", "a"),
+            ("f(a=b)", ""),
+            ("for a, b in c: pass", "a b"),
+            ("with f(a) as b, g(c) as d: pass", "b d"),
+        ] {
+            let code = Code::parse(&format!("{text}\n"));
+            let found: Vec<&str> = targets(&code.statements[0]).into_iter().collect();
+            assert_eq!(found.join(" "), expected, "{text}");
+        }
     }
 
     #[test]

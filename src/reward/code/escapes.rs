@@ -52,7 +52,7 @@ const DYNAMIC: [&str; 28] = [
     "literal_eval",
     "hasattr",
 ];
-const DYNAMIC_ATTRIBUTES: [&str; 16] = [
+const DYNAMIC_ATTRIBUTES: [&str; 15] = [
     "__dict__",
     "__getattribute__",
     "__getattr__",
@@ -68,7 +68,6 @@ const DYNAMIC_ATTRIBUTES: [&str; 16] = [
     "__func__",
     "__wrapped__",
     "__new__",
-    "_make",
 ];
 pub(super) const DYNAMIC_DEFINITIONS: [&str; 3] = ["__getattr__", "__getattribute__", "__class_getitem__"];
 impl CodeReader<'_> {

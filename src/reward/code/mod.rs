@@ -76,6 +76,8 @@ pub struct CodeSymbol {
     pub is_class: bool,
     /// The identifiers in its base classes.
     pub bases: BTreeSet<String>,
+    /// The last names of its base classes.
+    pub parents: BTreeSet<String>,
     /// The whole definition, decorators included.
     pub span: Range<usize>,
     /// Whether its body does nothing.

@@ -150,6 +150,7 @@ impl<'t> CodeReader<'t> {
             name: whole.clone(),
             is_class,
             bases: names_of(bases).map(str::to_owned).collect(),
+            parents: self.parents(node),
             span,
             is_empty,
             is_declaration,
@@ -179,6 +180,20 @@ impl<'t> CodeReader<'t> {
                 self.code.slots.insert(slot, annotation);
             }
         }
+    }
+
+    /// The last names of the base classes of a class, without subscripts and keywords.
+    fn parents(&self, node: Node<'_>) -> BTreeSet<String> {
+        let bases = node.child_by_field_name("superclasses").into_iter().flat_map(children);
+        let named = bases.filter_map(|base| {
+            let base = if base.kind() == "subscript" { base.child_by_field_name("value")? } else { base };
+            match base.kind() {
+                "identifier" => Some(self.of(base).to_owned()),
+                "attribute" => base.child_by_field_name("attribute").map(|name| self.of(name).to_owned()),
+                _ => None,
+            }
+        });
+        named.collect()
     }
 
     fn last_name(&self, decorator: Node<'_>) -> String {

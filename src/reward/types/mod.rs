@@ -9,10 +9,12 @@ mod wrap;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::code::{Code, Statement};
+use super::code::{Code, NameBinding, Statement};
 use super::failing::{FailingExpression, FailureKind};
 use super::fate::are_near;
 use super::judge::RepairedPlace;
+use super::usage::targets;
+use crate::text::names::{is_in_name, names_of};
 use wrap::{ProbedExpression, ProbedKind};
 
 /// A text in which expressions are wrapped in `reveal_type(…)`.
@@ -23,7 +25,9 @@ pub struct Probe {
     marks: Vec<ProbedExpression>,
     /// The statements whose expressions are probed.
     probed: Vec<ProbedStatement>,
-    bases: Vec<(Code, String)>,
+    bases: Vec<Code>,
+    /// The old statements by definition, without white space.
+    written: BTreeMap<String, Vec<String>>,
     head: Code,
     /// Whether the code redefines `reveal_type`, so that the result cannot be trusted.
     is_unreliable: bool,
@@ -53,8 +57,16 @@ impl Probe {
     /// is nothing to probe.
     #[must_use]
     pub fn of(bases: &[&str], text: &str, repaired: &[&RepairedPlace]) -> Option<Self> {
-        let bases: Vec<(Code, String)> =
-            bases.iter().map(|text| (Code::parse(text), (*text).to_owned())).collect();
+        let mut written: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let read = |text: &&str| {
+            let code = Code::parse(text);
+            for old in &code.statements {
+                let squeezed = squeezed(text.get(old.span.clone()).unwrap_or_default());
+                written.entry(old.symbol.clone()).or_default().push(squeezed);
+            }
+            code
+        };
+        let bases: Vec<Code> = bases.iter().map(read).collect();
         let head = Code::parse(text);
         if head.has_error {
             return None;
@@ -71,12 +83,13 @@ impl Probe {
         }
         let wanted: Vec<_> = probed.iter().map(|one| one.statement.span.clone()).collect();
         let (text, marks) = wrap::wrap(text, &wanted);
-        let is_unreliable = bases.iter().map(|(code, _)| code).chain([&head]).any(redefines_reveal_type);
+        let is_unreliable = bases.iter().chain([&head]).any(redefines_reveal_type);
         (is_unreliable || !marks.is_empty()).then_some(Self {
             text,
             marks,
             probed,
             bases,
+            written,
             head,
             is_unreliable,
         })
@@ -169,37 +182,37 @@ impl Probe {
     /// such an object holds had no type to lose.
     fn was_open(&self, symbol: &str, at: usize, kinds: &[Option<&str>]) -> bool {
         let mark = &self.marks[at];
-        let is_open = |kind: &str| VAGUE.iter().any(|vague| has_word(kind, vague));
+        let is_open = |kind: &str| names_of(kind).any(|name| VAGUE.contains(&name));
         if !kinds[at].is_some_and(is_open) {
             return false;
         }
-        let object = match (mark.form, mark.operand) {
-            (ProbedKind::Call, Some(function)) => &self.marks[function],
-            _ => mark,
-        };
-        let path = if mark.form == ProbedKind::Call { &mark.object } else { &object.text };
+        let path = if mark.form == ProbedKind::Call { &mark.object } else { &mark.text };
         let last = path.rsplit('.').next().unwrap_or_default();
-        let is_name = !last.is_empty() && last.chars().all(|c| c.is_alphanumeric() || c == '_');
-        let was_used = is_name && self.was_there(symbol, path) && !self.is_bound_anew(last);
+        let is_name = !last.is_empty() && last.chars().all(is_in_name);
+        let was_used = is_name && self.is_written(symbol, path) && !self.is_bound_anew(symbol, last);
         let parts = mark.operand.into_iter().chain(mark.inner.iter().copied());
         was_used || parts.into_iter().any(|part| self.was_open(symbol, part, kinds))
     }
 
-    /// Whether a new statement binds a name or an attribute of this name.
-    fn is_bound_anew(&self, name: &str) -> bool {
+    /// Whether the edit binds a name of a definition, or an attribute of this name, to something else.
+    fn is_bound_anew(&self, symbol: &str, name: &str) -> bool {
+        let is_new = |one: &&NameBinding| {
+            one.name == name
+                && (one.of_self || one.symbol == symbol)
+                && !self.bases.iter().any(|code| code.bindings.contains(one))
+        };
+        let binds = |new: &Statement| {
+            let is_walrus = |pair: &[String]| pair[0] == name && pair[1] == ":=";
+            targets(new).contains(name) || new.tokens.windows(2).any(is_walrus)
+        };
         let new = self.probed.iter().filter(|one| one.is_new).map(|one| &one.statement);
-        new.filter(|new| new.kind != "return_statement").any(|new| {
-            let is_target = |at: usize| {
-                new.tokens[at] == name
-                    && new.tokens.get(at + 1).is_some_and(|next| matches!(next.as_str(), "=" | ":" | ","))
-            };
-            (0..new.tokens.len()).any(is_target)
-        })
+        self.head.bindings.iter().any(|one| is_new(&one))
+            || new.into_iter().any(|new| new.symbol == symbol && binds(new))
     }
 
     /// Whether a statement equals an old one except for one renamed name.
     fn only_renames(&self, statement: &Statement) -> bool {
-        let mut old = self.bases.iter().flat_map(|(code, _)| &code.statements);
+        let mut old = self.bases.iter().flat_map(|code| &code.statements);
         old.any(|old| {
             let pairs = old.tokens.iter().zip(&statement.tokens);
             let other: Vec<_> = pairs.filter(|(a, b)| a != b).collect();
@@ -212,17 +225,29 @@ impl Probe {
 
     /// Whether the definition had this expression before.
     fn was_there(&self, symbol: &str, text: &str) -> bool {
-        self.bases.iter().any(|(code, base)| {
-            let own = code.statements.iter().filter(|old| old.symbol == symbol);
-            own.map(|old| squeezed(base.get(old.span.clone()).unwrap_or_default()))
-                .any(|old| old.contains(text))
-        })
+        self.written.get(symbol).into_iter().flatten().any(|old| old.contains(text))
+    }
+
+    /// Whether the definition had this name, or path of names, before.
+    fn is_written(&self, symbol: &str, path: &str) -> bool {
+        let path: Vec<&str> = path
+            .split_inclusive('.')
+            .flat_map(|part| match part.strip_suffix('.') {
+                Some(name) => vec![name, "."],
+                None => vec![part],
+            })
+            .collect();
+        let has = |old: &Statement| {
+            let mut windows = old.tokens.windows(path.len()).enumerate();
+            windows.any(|(at, window)| window.iter().eq(&path) && (at == 0 || old.tokens[at - 1] != "."))
+        };
+        let mut old = self.bases.iter().flat_map(|code| &code.statements);
+        old.any(|old| old.symbol == symbol && has(old))
     }
 
     /// Whether the definition called a function of this or a similar name on the same object before.
     fn was_called(&self, symbol: &str, mark: &ProbedExpression) -> bool {
-        let mut old =
-            self.bases.iter().flat_map(|(code, _)| &code.statements).filter(|old| old.symbol == symbol);
+        let mut old = self.bases.iter().flat_map(|code| &code.statements).filter(|old| old.symbol == symbol);
         let called = |old: &Statement| {
             old.tokens.iter().enumerate().any(|(at, token)| {
                 let on = if at > 1 && old.tokens[at - 1] == "." { old.tokens[at - 2].as_str() } else { "" };
@@ -237,7 +262,7 @@ impl Probe {
     /// Whether any object in the old texts has an attribute of this name.
     fn is_known_attribute(&self, name: &str) -> bool {
         let asks = |old: &Statement| old.tokens.windows(2).any(|pair| pair[0] == "." && pair[1] == name);
-        self.bases.iter().any(|(code, _)| {
+        self.bases.iter().any(|code| {
             let is_class = |of: &str| code.symbols.iter().any(|symbol| symbol.is_class && symbol.name == of);
             code.statements.iter().any(asks)
                 || code.bindings.iter().any(|one| one.name == name && is_class(&one.symbol))
@@ -255,7 +280,7 @@ impl Probe {
 
     /// The names that a definition used before, and its old and new parameters.
     fn names(&self, symbol: &str) -> BTreeSet<String> {
-        let codes = || self.bases.iter().map(|(code, _)| code);
+        let codes = || self.bases.iter();
         let own = codes().flat_map(|code| &code.statements).filter(|old| old.symbol == symbol);
         let slots = codes().chain([&self.head]).flat_map(|code| code.slots.keys());
         let around = |of: &str| of == symbol || symbol.starts_with(&format!("{of}."));
@@ -270,11 +295,6 @@ impl Probe {
             self.head.bindings.iter().any(|one| one.name == name && !one.of_self && around(&one.symbol));
         !bound && !self.names(symbol).contains(name)
     }
-}
-
-/// Whether a text contains a name as a word of its own.
-fn has_word(text: &str, name: &str) -> bool {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
 }
 
 /// Whether the receiver, callee or operand of an expression that failed has no type any more. It had one: the checker does not
@@ -329,11 +349,10 @@ fn squeezed(text: &str) -> String {
 }
 
 /// The statements to probe: new ones, and those that use a name that a new one binds or declares.
-fn statements_to_probe(bases: &[(Code, String)], head: &Code) -> Vec<ProbedStatement> {
-    let has_symbol =
-        |symbol: &str| symbol.is_empty() || bases.iter().any(|(code, _)| code.has_symbol(symbol));
+fn statements_to_probe(bases: &[Code], head: &Code) -> Vec<ProbedStatement> {
+    let has_symbol = |symbol: &str| symbol.is_empty() || bases.iter().any(|code| code.has_symbol(symbol));
     let was = |statement: &Statement| {
-        bases.iter().flat_map(|(code, _)| &code.statements).any(|old| {
+        bases.iter().flat_map(|code| &code.statements).any(|old| {
             old.tokens == statement.tokens
                 && (old.symbol == statement.symbol || !has_symbol(&statement.symbol))
         })
@@ -392,6 +411,12 @@ mod tests {
         let types = [("held", "list[Unknown]"), ("held[0]", "Unknown"), ("held[0].city", "Unknown")];
         assert_eq!(lost(BASE, head, &types), 1);
         assert_eq!(lost(BASE, head, &[("held", "list[A]")]), 0);
+        for made in
+            ["(held) = []", "for held in [[]]:\n        pass", "if (held := []) is None:\n        pass"]
+        {
+            let head = head.replace("held = []", made);
+            assert_eq!(lost(BASE, &head, &types), 1, "{made}");
+        }
         // A type that was unknown before is not lost.
         let types = [("held", "Unknown"), ("held[0]", "Unknown"), ("held[0].city", "Unknown")];
         assert_eq!(lost(BASE, head, &types), 0);
@@ -409,6 +434,10 @@ mod tests {
         let with = |line: &str| base.replace("return list(self.kept.iteritems())", line);
         assert_eq!(lost(base, &with("return [k for k in self.kept.items()]"), &held), 0);
         assert_eq!(lost(base, &with("return [self.kept[k] for k in self.kept]"), &held), 0);
+        let both = [("both(self.kept,k)", "tuple[Unknown, int]"), ("a", "Unknown"), held[0]];
+        assert_eq!(lost(base, &with("for a, b in both(self.kept, k):\n            return a"), &both), 0);
+        let each = "for k in self.kept:\n            use(self.kept[k])";
+        assert_eq!(lost(base, &with(each), &held), 0);
         let made = "self.kept = {}\n        return [k for k in self.kept.items()]";
         assert_eq!(lost(base, &with(made), &held), 1);
         let other = [("kept", held[0].1), ("kept.items()", held[1].1), held[2]];
