@@ -22,6 +22,7 @@ use crate::model::request::Severity;
 use crate::path::{AbsPath, DocUri, WorkspacePath};
 use crate::reward::MeasuredDiagnostics;
 use crate::reward::fingerprint::{self, FileFingerprint};
+use crate::text::decode::SourceEncoding;
 use crate::workspace::files::Files as _;
 
 /// How many files are open and pulled concurrently. More than one keeps the server busy while responses are in
@@ -173,9 +174,18 @@ async fn check(
     for path in files {
         match cx.state.files.read(path) {
             Ok(document) => {
+                let is_read = document.encoding != SourceEncoding::Lossy;
+                if !is_read {
+                    // The server reads other characters in their place; Python does not.
+                    tally.not_checked.push(NotChecked {
+                        uri: cx.locations.paths.uri(path),
+                        reason: "Python cannot read it: it has bytes that are invalid in its encoding"
+                            .to_owned(),
+                    });
+                }
                 let stays_open = cx.is_open(path);
                 cx.server.open(&document)?;
-                pulls.push((path, stays_open, cx.requests().diagnostics(path)));
+                pulls.push((path, is_read, stays_open, cx.requests().diagnostics(path)));
             }
             Err(error) => tally.not_checked.push(NotChecked {
                 uri: cx.locations.paths.uri(path),
@@ -183,9 +193,9 @@ async fn check(
             }),
         }
     }
-    for (path, stays_open, pull) in pulls {
+    for (path, is_read, stays_open, pull) in pulls {
         let found = pull.await?;
-        tally.checked += 1;
+        tally.checked += u32::from(is_read);
         let source = (!cx.request.options.with.is_empty()).then_some(DiagnosticSource::Lsp);
         let all = tally.found.entry(path.clone()).or_default();
         let items = found.items.iter().map(|item| diagnostic(cx.locations, path, item));

@@ -10,7 +10,7 @@ use crate::bundle::portable::PathMap;
 use crate::digest::Digest;
 use crate::model::environment::{Environment, OtherTool, Tool};
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::request::{Command, Request, Scope};
+use crate::model::request::{Command, Request, Scope, is_module_path};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::python::module_imports::imports_where;
 use crate::python::modules::ImportRoots;
@@ -25,7 +25,7 @@ use crate::relocate::locate::{
 };
 use crate::selector::PositionSpec;
 use crate::tape::{IoKind, Tape};
-use crate::text::{ColumnUnit, Range};
+use crate::text::{ColumnUnit, Range, shell_quote};
 use crate::workspace::content_store::ContentStore;
 use crate::workspace::disk_cache::DiskCache;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError, canonical};
@@ -440,12 +440,14 @@ fn resolve(
             let name = selector.to_string();
             let beside = name.rsplit_once('.').map_or_else(String::new, |(package, _)| format!("{package}."));
             let new = match request.new_name.as_deref() {
-                Some(new) if new.contains('.') => new.to_owned(),
-                Some(new) => format!("{beside}{new}"),
-                None => format!("{beside}NEW"),
+                Some(new) if is_module_path(new) => shell_quote(new),
+                Some(new) if new.starts_with("py://") => new.to_owned(),
+                Some(new) if new.contains('.') => format!("py://{new}"),
+                Some(new) => format!("py://{beside}{new}"),
+                None => format!("py://{beside}NEW"),
             };
             let hint = format!(
-                "`lanser symbols {selector}` lists its names; `lanser move py://{selector} py://{new}` renames it"
+                "`lanser symbols {selector}` lists its names; `lanser move py://{selector} {new}` renames it"
             );
             SelectorOutcome::Failed(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint))
         }

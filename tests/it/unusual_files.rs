@@ -95,9 +95,11 @@ fn diagnostics_skip_unreadable_files() {
     // Files behind the symlink loop are the same files; a folder called x.py is a folder.
     assert!(!bundle.to_string().contains("loop/"));
     let names: Vec<_> = found["not_checked"].as_array().unwrap().iter().map(|file| &file["uri"]).collect();
-    assert_eq!(names, ["huge.py"], "{found}");
-    assert_eq!(bundle["status"], "partial", "one file was not checked, and that is said");
-    assert_eq!(found["files_checked"], 14, "{found}");
+    assert_eq!(names, ["huge.py", "not_utf8.py"], "{found}");
+    assert_eq!(bundle["status"], "partial", "two files were not checked, and that is said");
+    assert_eq!(found["files_checked"], 13, "{found}");
+    let judged = env.lanser(["diag", "not_utf8.py", "--fail-on", "error"]);
+    assert_eq!(judged.code, Some(1), "Python cannot read it: {judged}");
 }
 
 /// A server returns only the uses in a link if it is asked about the link.

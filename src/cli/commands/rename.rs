@@ -13,7 +13,7 @@ use crate::model::request::{CheckScope, Command, Request, is_module_path, module
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = "\
 Without --apply nothing is written: the diff is printed, with the safety checks that failed. Nothing is written if a check \
-fails, and the exit code is that of the check, also without --apply: 70 the edit does not apply, 71 outside of the workspace, 77 \
+fails, and the exit code is that of the check, also without `--apply`: 70 the edit does not apply, 71 outside of the workspace, 77 \
 uncommitted changes, 78 any other check. `lanser undo` undoes an applied rename.
 
 Mentions of the old name in strings, comments and documentation are listed, but not edited.")]

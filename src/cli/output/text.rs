@@ -284,7 +284,10 @@ impl Printer {
         let mut words = self.typed.iter();
         let named = words.find_map(|word| match word.as_str() {
             "-C" | "--workspace" => Some(None),
-            word => word.strip_prefix("--workspace=").map(Some),
+            word => word
+                .strip_prefix("--workspace=")
+                .or_else(|| word.strip_prefix("-C").map(|folder| folder.strip_prefix('=').unwrap_or(folder)))
+                .map(Some),
         });
         match named.and_then(|value| value.or_else(|| words.next().map(String::as_str))) {
             Some(folder) => {
@@ -345,7 +348,7 @@ impl Printer {
     }
 }
 
-/// Whether what follows the program's name is no command of it: `start lanser in a folder`.
+/// Whether what follows the program's name is not one of its commands: `start lanser in a folder`.
 fn is_prose(rest: &str) -> bool {
     let word = rest.split(|c: char| !c.is_ascii_lowercase()).next().unwrap_or_default();
     Cli::command().find_subcommand(word).is_none()

@@ -28,7 +28,21 @@ pub(super) struct ToolArguments {
 pub(super) fn description(verb: &Command) -> String {
     let about = verb.get_long_about().or_else(|| verb.get_about()).map(plain);
     let details = verb.get_after_long_help().map(plain);
-    [about, details].into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+    let parts = [about, details].into_iter().flatten().filter(|part| !part.is_empty());
+    with_names_of_arguments(verb, parts.collect::<Vec<_>>().join("\n\n"))
+}
+
+/// A text about a verb with the names of a tool's arguments in place of options.
+fn with_names_of_arguments(verb: &Command, mut text: String) -> String {
+    let mut options: Vec<(String, String)> = offered(verb)
+        .filter_map(|arg| Some((format!("`--{}", arg.get_long()?), format!("`{}", name(arg)))))
+        .collect();
+    // `--allow` is the beginning of others.
+    options.sort_by_key(|(option, _)| std::cmp::Reverse(option.len()));
+    for (option, name) in options {
+        text = text.replace(&option, &name);
+    }
+    text
 }
 
 /// The JSON Schema of a verb's arguments. Options that only `--help` shows are accepted, too.

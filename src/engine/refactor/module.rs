@@ -135,7 +135,7 @@ impl Move {
         let unknown = || {
             if is_module_path(from) && files.kind(&root.join(from)) == FileKind::File {
                 if !is_python(from) {
-                    return usage(format!("{from} is no Python file"), "move it with git");
+                    return usage(format!("{from} is not a Python file"), "move it with git");
                 }
                 let message =
                     format!("{from} is no module that a statement can import: a part of its path is no name");

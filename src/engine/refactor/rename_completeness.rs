@@ -66,12 +66,16 @@ pub(super) fn open_places(
         add(built_names::around(cx, old), BUILT_AROUND);
     }
     add(mangling::mangled_with_class(cx, renaming), "the name of the class is a part of it");
-    let written = spelled::files_with_occurrences(cx, old);
+    // No string but an example of its own file names a parameter.
+    let is_anywhere = explained.is_member || explained.is_by_name;
+    let written = match is_anywhere {
+        true => spelled::files_with_occurrences(cx, old),
+        false => spelled::own_occurrences(renaming, old),
+    };
     let mut strings = spelled::strings(cx, renaming, explained, &written);
-    if explained.is_member || explained.is_by_name {
+    if is_anywhere {
         strings.extend(computed::computed(cx, renaming, explained, &written));
     } else {
-        // Nothing looks a parameter up.
         strings.retain(|(.., why)| *why == spelled::EXAMPLE);
     }
     for (document, span, why) in strings {

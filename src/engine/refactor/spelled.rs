@@ -2,7 +2,7 @@
 //! placeholders that a `TypedDict` fills, strings beside a `getattr` whose name is computed, or beside `__dict__`. No rule of the language says that they
 //! are uses, so that the caller decides.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::collision::Renaming;
@@ -52,11 +52,22 @@ pub(super) fn files_with_occurrences(
     let snapshot = &cx.state.inputs.snapshot;
     let read = |path| cx.state.files.read(&snapshot.absolute(&path)).ok();
     let documents = cx.state.files_with_word(name).into_iter().filter_map(read);
-    let with_occurrences = |document: Arc<Document>| {
-        let found = occurrences(&document.text, document.digest, name);
-        (document, found)
-    };
-    documents.map(with_occurrences).collect()
+    documents.map(|document| with_occurrences(document, name)).collect()
+}
+
+/// The files of the definitions, with the occurrences of a name.
+pub(super) fn own_occurrences(
+    renaming: &Renaming<'_>,
+    name: &str,
+) -> Vec<(Arc<Document>, Vec<TextOccurrence>)> {
+    let documents: BTreeMap<&AbsPath, &Arc<Document>> =
+        renaming.definitions().map(|(document, _)| (&document.path, document)).collect();
+    documents.into_values().map(|document| with_occurrences(document.clone(), name)).collect()
+}
+
+fn with_occurrences(document: Arc<Document>, name: &str) -> (Arc<Document>, Vec<TextOccurrence>) {
+    let found = occurrences(&document.text, document.digest, name);
+    (document, found)
 }
 
 /// The strings that may have to be renamed, with the reasons.
@@ -146,8 +157,18 @@ impl<'s> StringSearch<'s> {
     /// Whether an example may use a member or a parameter: `x.name`, `f(name=1)`. Such names are common, so only examples in the
     /// file of the definition count.
     fn may_be_shown(&self, document: &Document, span: &Span) -> bool {
-        is_member_or_argument(&document.text, span)
-            && self.definitions.iter().any(|(path, _)| *path == document.path)
+        let text = &document.text;
+        let is_argument = || is_argument(text, span);
+        let mut here = self.definitions.iter().filter(|(path, _)| *path == document.path);
+        here.any(|(_, offset)| {
+            let is_function = text.get(..*offset).is_some_and(|before| before.trim_end().ends_with("def"));
+            match (self.explained.is_member, is_function) {
+                (true, true) => is_attribute(text, span),
+                // A field is an argument, too.
+                (true, false) => is_attribute(text, span) || is_argument(),
+                (false, _) => is_argument(),
+            }
+        })
     }
 
     /// Whether a string may be a key of a dictionary whose type the server does not know: `{"key": …}`.
@@ -204,11 +225,16 @@ fn is_example(text: &str, word: &Span) -> bool {
     line.starts_with(">>> ") || line.starts_with("... ")
 }
 
-/// Whether a word stands where code names a member or an argument: `x.word`, `f(word=1)`.
-fn is_member_or_argument(text: &str, word: &Span) -> bool {
+/// Whether a word in an example is an attribute: `x.word`.
+fn is_attribute(text: &str, word: &Span) -> bool {
+    let before = text[..word.start].trim_end();
+    before.ends_with('.') && !before.ends_with("...")
+}
+
+/// Whether a word in an example is the name of an argument: `f(word=1)`.
+fn is_argument(text: &str, word: &Span) -> bool {
     let (before, after) = (text[..word.start].trim_end(), &text[word.end..]);
-    let is_argument = before.ends_with(['(', ',']) && after.starts_with('=') && !after.starts_with("==");
-    before.ends_with('.') || is_argument
+    before.ends_with(['(', ',']) && after.starts_with('=') && !after.starts_with("==")
 }
 
 /// Whether a word in a string is the attribute of a placeholder: `{0.word}`.
@@ -299,12 +325,14 @@ pub(super) mod tests {
     #[test]
     fn members_and_arguments_in_examples() {
         for (text, expected) in [
-            (">>> x.name()", true),
-            (">>> f(1, name=2)", true),
-            (">>> f(name == 2)", false),
-            (">>> name = 2", false),
+            (">>> x.name()", (true, false)),
+            (">>> f(1, name=2)", (false, true)),
+            (">>> f(name == 2)", (false, false)),
+            (">>> name = 2", (false, false)),
+            (">>> for x in y:\n...     name = 3", (false, false)),
         ] {
-            assert_eq!(is_member_or_argument(text, &at(text, "name")), expected, "{text}");
+            let word = at(text, "name");
+            assert_eq!((is_attribute(text, &word), is_argument(text, &word)), expected, "{text}");
         }
     }
 

@@ -170,7 +170,7 @@ impl RequestHandler<'_> {
         }
         for _ in 0..MAX_ATTEMPTS {
             let unsaved = self.server.unsaved(self.open).await;
-            let bundle = match unsaved.is_empty() {
+            let mut bundle = match unsaved.is_empty() {
                 true => workspace.engine.run(request.clone(), canceled.as_mut()).await,
                 false => {
                     let unsaved = Arc::new(unsaved.clone());
@@ -183,7 +183,6 @@ impl RequestHandler<'_> {
                     bundle
                 }
             };
-            let mut bundle = bundle;
             if workspace.guards.dirty == DirtyPolicy::None {
                 // That was allowed for the client, which applies the edit itself.
                 let hint = bundle.error.as_mut().and_then(|error| error.hint.as_mut());
