@@ -29,6 +29,7 @@ use crate::workspace::code_folders::{SkippedFolders, is_skipped};
 use crate::workspace::files::{DiskFiles, FileKind, Files, canonical};
 use crate::workspace::include_filter::IncludeFilter;
 use crate::workspace::python::{EnvironmentCache, PythonEnvironment};
+use crate::workspace::root;
 use crate::workspace::server_config::ServerConfig;
 use crate::workspace::snapshot::{Snapshot, SnapshotScanner};
 
@@ -387,7 +388,7 @@ fn outside(
         })
     };
     let is_installed = |folder: &AbsPath| known.iter().any(|known| folder.strip_prefix(known).is_some());
-    folders.retain(|folder| !is_scanned(folder) && !is_installed(folder));
+    folders.retain(|folder| !is_scanned(folder) && !is_installed(folder) && !root::is_of_system(folder));
     folders.sort();
     folders.dedup();
     folders

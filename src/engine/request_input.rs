@@ -8,7 +8,7 @@ use crate::digest::strict_json;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{Command, Direction, Request, Severity, TypeDirection, module_of_selector};
 use crate::selector::{self, PositionSpec};
-use crate::text::ColumnUnit;
+use crate::text::{ColumnUnit, shell_argument};
 
 /// The maximum depth of a call hierarchy.
 const MAX_DEPTH: u32 = 8;
@@ -44,7 +44,7 @@ pub fn read_selector(text: &str, unit: ColumnUnit) -> Result<PositionSpec, Error
         };
         let data = ErrorData::Syntax { text: text.to_owned(), span, expected: error.expected.clone() };
         let hint = match module_of_selector(text) {
-            Some(module) => format!("`lanser symbols {module}` lists what it defines"),
+            Some(module) => format!("`lanser symbols {}` lists what it defines", shell_argument(module)),
             None => "`lanser help locate` shows the forms of a selector".to_owned(),
         };
         ErrorBody::new(symbol, format!("the selector {text:?} cannot be parsed: {error}"))

@@ -25,7 +25,7 @@ use crate::relocate::locate::{
 };
 use crate::selector::PositionSpec;
 use crate::tape::{IoKind, Tape};
-use crate::text::{ColumnUnit, Range, shell_quote};
+use crate::text::{ColumnUnit, Range, shell_argument, shell_quote};
 use crate::workspace::content_store::ContentStore;
 use crate::workspace::disk_cache::DiskCache;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError, canonical};
@@ -441,13 +441,15 @@ fn resolve(
             let beside = name.rsplit_once('.').map_or_else(String::new, |(package, _)| format!("{package}."));
             let new = match request.new_name.as_deref() {
                 Some(new) if is_module_path(new) => shell_quote(new),
-                Some(new) if new.starts_with("py://") => new.to_owned(),
-                Some(new) if new.contains('.') => format!("py://{new}"),
-                Some(new) => format!("py://{beside}{new}"),
+                Some(new) if new.starts_with("py://") => shell_quote(new),
+                Some(new) if new.contains('.') => shell_quote(&format!("py://{new}")),
+                Some(new) => shell_quote(&format!("py://{beside}{new}")),
                 None => format!("py://{beside}NEW"),
             };
             let hint = format!(
-                "`lanser symbols {selector}` lists its names; `lanser move py://{selector} {new}` renames it"
+                "`lanser symbols {}` lists its names; `lanser move {} {new}` renames it",
+                shell_argument(&name),
+                shell_quote(&format!("py://{name}"))
             );
             SelectorOutcome::Failed(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint))
         }
@@ -456,6 +458,7 @@ fn resolve(
             if cmd.edits() && selector.doc_version().is_none() && located.evidence.followed_history =>
         {
             let message = format!("{selector}: {}", located.evidence.reason);
+            let selector = shell_argument(&selector.to_string());
             let hint = format!("`lanser locate {selector}` shows where it is now: name it as it is there");
             SelectorOutcome::Failed(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint))
         }

@@ -17,4 +17,4 @@ pub use decode::{Decoded, SourceEncoding, decode_source};
 pub use line_index::LineIndex;
 pub use plural::plural;
 pub use position::{ColumnUnit, Position, Range};
-pub use shell::shell_quote;
+pub use shell::{shell_argument, shell_quote};

@@ -11,6 +11,13 @@ pub fn shell_quote(word: &str) -> String {
     }
 }
 
+/// An argument for a shell that is not taken for an option.
+#[must_use]
+pub fn shell_argument(word: &str) -> String {
+    let dashes = if word.starts_with('-') { "-- " } else { "" };
+    format!("{dashes}{}", shell_quote(word))
+}
+
 #[cfg(test)]
 mod tests {
     use super::shell_quote;

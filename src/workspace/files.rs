@@ -277,23 +277,27 @@ pub fn read_bytes(path: &AbsPath) -> Result<Vec<u8>, ReadError> {
     }
     // The size in the metadata may be wrong: files in `/proc` have size 0, and a file may grow.
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
-    // Files of `/proc`, such as `kmsg`, would block although they are regular files.
-    let non_blocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file = std::fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(non_blocking)
-        .open(path.as_path())
-        .map_err(refused)?;
-    if is_of_the_system(&file) {
-        let reason = "it is the system's, and no file on a disk".to_owned();
-        return Err(ReadError::Refused { path: path.clone(), reason });
-    }
+    let file = open(path).map_err(refused)?.ok_or_else(|| ReadError::Refused {
+        path: path.clone(),
+        reason: "it is the system's, and no file on a disk".to_owned(),
+    })?;
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(refused)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         let bytes = bytes.len() as u64;
         return Err(ReadError::TooLarge { path: path.clone(), bytes, limit: MAX_FILE_BYTES });
     }
     Ok(bytes)
+}
+
+/// Opens a file to read it; `None` for one of the kernel's. Never waits for one who writes.
+///
+/// # Errors
+/// When the system refuses it.
+pub(super) fn open(path: &AbsPath) -> std::io::Result<Option<std::fs::File>> {
+    // Files of `/proc`, such as `kmsg`, would block although they are regular files.
+    let non_blocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(non_blocking).open(path.as_path())?;
+    Ok(Some(file).filter(|file| !is_of_the_system(file)))
 }
 
 /// Whether an open file is one of the kernel's: a link of a checkout to `/proc/self/environ` would show the environment variables.

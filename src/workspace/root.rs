@@ -32,6 +32,15 @@ pub fn is_unmarked_disk(folder: &AbsPath) -> bool {
     folder.parent() == *folder && !MARKERS.iter().any(|marker| folder.join(marker).as_path().exists())
 }
 
+/// Whether a folder is all of the file system, or the kernel's. A checkout may name such a folder as a search path, and to walk it
+/// takes minutes or never ends.
+#[must_use]
+pub fn is_of_system(folder: &AbsPath) -> bool {
+    let folder = canonical(folder);
+    let is_below = |top: &str| folder.as_str() == top || folder.as_str().starts_with(&format!("{top}/"));
+    folder.parent() == folder || ["/proc", "/sys", "/dev"].into_iter().any(is_below)
+}
+
 /// The outermost git worktree around the workspace, or the workspace itself outside of git. Its content is as
 /// trustworthy as the workspace: it has the same author, submodules and their superprojects included.
 ///
@@ -57,6 +66,20 @@ pub fn checkout(root: &AbsPath, home: Option<&AbsPath>) -> AbsPath {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn folders_of_the_system() {
+        for (folder, expected) in [
+            ("/", true),
+            ("/proc", true),
+            ("/proc/self/root/proc", true),
+            ("/usr", false),
+            ("/process", false),
+        ] {
+            assert_eq!(is_of_system(&AbsPath::new(folder).unwrap()), expected, "{folder}");
+        }
+    }
 
     #[test]
     fn the_nearest_marker_wins() {

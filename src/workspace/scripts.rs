@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 
+use super::files::open;
 use crate::path::{AbsPath, WorkspacePath, is_python};
 
 /// A folder with more files without a suffix has data and no scripts.
@@ -56,8 +57,8 @@ pub fn is_script(path: &AbsPath, size: u64) -> bool {
         return false;
     }
     let mut head = Vec::new();
-    let file = std::fs::File::open(path.as_path());
-    let read = file.and_then(|file| file.take(HEAD_BYTES as u64).read_to_end(&mut head));
+    let Ok(Some(file)) = open(path) else { return false };
+    let read = file.take(HEAD_BYTES as u64).read_to_end(&mut head);
     read.is_ok() && is_python_script(&head)
 }
 
@@ -79,6 +80,15 @@ pub(super) fn folder_of(path: &WorkspacePath) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Root may open it, and would wait for the next message of the kernel.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_of_the_kernel_is_no_script() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || sender.send(is_script(&AbsPath::new("/proc/kmsg").unwrap(), 0)));
+        assert_eq!(receiver.recv_timeout(std::time::Duration::from_secs(20)), Ok(false));
+    }
 
     #[test]
     fn first_lines() {

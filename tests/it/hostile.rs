@@ -426,6 +426,39 @@ fn pyenv_shims_resolve_to_the_user_s_version() {
     }
 }
 
+/// A search path that a checkout names may be the kernel's, where a read of some files never ends, or all of the disk.
+#[test]
+fn search_paths_of_the_system_are_not_walked() {
+    for path in ["/proc", "/", "/proc/self/root/proc"] {
+        let env = TestEnv::ty(&Project::parse(&format!(
+            "//- /a.py\ndef f(): ...\nf()\n//- /pyproject.toml\n[tool.ty.environment]\nextra-paths = [\"{path}\"]\n"
+        )));
+        let found = env.lanser(["locate", "py://a#f", "--json", "--timeout", "20"]).answer();
+        assert_eq!(found["resolution"]["resolved"]["qualname"], "a:f", "{path}");
+    }
+}
+
+/// A command in a hint is pasted into a shell: a file name in it is one word there.
+#[test]
+fn file_names_in_proposed_commands_are_quoted() {
+    let env = TestEnv::with(&Project::parse(
+        "//- /$(touch${IFS}ran).py\ndef f(): ...\n//- /-rf.py\ndef f(): ...\n",
+    ));
+    let hint = |args: &[&str]| {
+        let output = env.lanser(args);
+        output
+            .stderr
+            .split_once("hint: ")
+            .map(|(_, hint)| hint.to_owned())
+            .unwrap_or_else(|| panic!("{output}"))
+    };
+    assert!(hint(&["hover", "$(touch${IFS}ran).py"]).contains("`lanser symbols '$(touch${IFS}ran).py'`"));
+    assert!(hint(&["hover", "--", "-rf.py"]).contains("`lanser symbols -- -rf.py`"));
+    env.write("t$(x).jsonl", "");
+    let shown = env.lanser(["trace", "show", "t$(x).jsonl", "--op", "9"]).to_string();
+    assert!(!shown.contains("lanser trace list t$(x)"), "{shown}");
+}
+
 #[test]
 fn a_named_pipe_in_git_is_bounded_by_the_timeout() {
     let checkout = Checkout::new();

@@ -9,7 +9,10 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::OnceLock;
 
+use serde_json::Value;
+
 use super::style::CODES;
+use crate::model::bundle::Bundle;
 
 /// Standard output.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +55,30 @@ pub(crate) fn write_json(json: &[u8]) -> io::Result<()> {
 /// Text of files and servers, escaped if standard output is a terminal.
 pub(crate) fn escape_for_terminal(text: &str) -> Cow<'_, str> {
     if screen().is_terminal { escaped(text, rust_escape) } else { Cow::Borrowed(text) }
+}
+
+/// A bundle whose texts are escaped if standard output is a terminal, so that none of them passes for lanser's own colors and links.
+pub(crate) fn bundle_for_terminal(bundle: &Bundle) -> Cow<'_, Bundle> {
+    if !screen().is_terminal {
+        return Cow::Borrowed(bundle);
+    }
+    fn escape_all(value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(shown) = escaped(text, rust_escape) {
+                    *text = shown;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(escape_all),
+            Value::Object(members) => members.values_mut().for_each(escape_all),
+            _ => {}
+        }
+    }
+    let shown = serde_json::to_value(bundle).ok().and_then(|mut value| {
+        escape_all(&mut value);
+        serde_json::from_value(value).ok()
+    });
+    shown.map_or(Cow::Borrowed(bundle), Cow::Owned)
 }
 
 /// The same for standard error, where text is always escaped.
@@ -104,13 +131,30 @@ fn own_code(text: &str) -> Option<usize> {
 }
 
 /// Whether a character may control a terminal, change how others are shown, or hold a text that is not seen: control characters
-/// except tab and line feed, the marks that set the direction of text (CVE-2021-42574), spaces without width, and tags, which a
-/// model may read.
+/// except tab and line feed, the marks that set the direction of text (CVE-2021-42574), characters without width, variation
+/// selectors and tags, which a model may read.
 fn is_harmful(c: char) -> bool {
     let is_direction =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let is_invisible =
-        matches!(c, '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
+    let is_invisible = matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200d}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    );
     let is_line_end = matches!(c, '\u{2028}' | '\u{2029}');
     c.is_control() && c != '\t' && c != '\n' || is_direction || is_invisible || is_line_end
 }

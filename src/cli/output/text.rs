@@ -37,7 +37,7 @@ pub(super) struct BundleText {
 
 /// Prints the answer on standard output, and warnings and the error on standard error.
 pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
-    let text = render(printer, bundle);
+    let text = render(printer, &screen::bundle_for_terminal(bundle));
     text.warning.iter().for_each(|warning| printer.complain(warning));
     screen::write(&text.answer)?;
     text.error.iter().for_each(|error| printer.complain(error));
@@ -625,8 +625,8 @@ fn candidates(links: Links<'_>, found: &[Candidate]) -> String {
             .map(|part| format!("{part} "))
             .collect();
         let place = Style::Path.paint(links.location(&candidate.at));
-        let _ = writeln!(text, "  {place}  {what}({})", candidate.reason);
-        let _ = writeln!(text, "      {}", candidate.preview.trim());
+        let _ = writeln!(text, "  {place}  {what}({})", quoted(&candidate.reason));
+        let _ = writeln!(text, "      {}", quoted(candidate.preview.trim()));
     }
     text
 }

@@ -14,7 +14,7 @@ use crate::model::bundle::Status;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::Command;
 use crate::model::trace::RecordedBundle;
-use crate::text::plural;
+use crate::text::{plural, shell_argument};
 
 use crate::trace::operation::TracedOperation;
 use crate::trace::reader::{TraceError, TraceReader};
@@ -184,7 +184,7 @@ fn no_match(file: &str, filter: &OperationFilter, operations: u64) -> ErrorBody 
     let count =
         if is_whole { format!("it has {}; ", plural(operations, "operation")) } else { String::new() };
     ErrorBody::new(ErrorSymbol::NotFound, format!("no operation in {file} matches the filter"))
-        .hint(format!("{count}`lanser trace list {file}` lists them"))
+        .hint(format!("{count}`lanser trace list {}` lists them", shell_argument(file)))
 }
 
 /// Shows how much of a trace has been read.
