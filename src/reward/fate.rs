@@ -177,16 +177,14 @@ fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
             let before: usize = gone(code).map(on).sum();
             let asks = |statement: &Statement| requests(statement, &failing.name);
             let is_imported = || {
-                let imports =
-                    |one: &Statement| one.kind.starts_with("import") && one.names.contains(&failing.name);
+                let imports = |side: &Code, name: &String| {
+                    let mut imports = side.statements.iter().filter(|one| one.kind.starts_with("import"));
+                    imports.any(|one| one.names.contains(name))
+                };
                 taken.iter().any(|new| new.uses.contains(&failing.name))
-                    && code.head.code.get(code.names.1).is_some_and(|now| now.statements.iter().any(imports))
-                    && !code.own.statements.iter().any(imports)
-                    && code
-                        .own
-                        .statements
-                        .iter()
-                        .any(|one| one.kind.starts_with("import") && one.names.contains(&failing.object))
+                    && code.head.code.get(code.names.1).is_some_and(|now| imports(now, &failing.name))
+                    && !imports(code.own, &failing.name)
+                    && imports(code.own, &failing.object)
             };
             let still = !failing.object.is_empty()
                 && sum(&on) >= before.max(1)

@@ -1,6 +1,7 @@
 //! What an edit throws away along with a failing expression: names that nothing uses any more, the case of `None`, a path that
 //! always ran.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::code::{Code, Statement};
@@ -109,10 +110,14 @@ pub(super) fn loses_inputs(code: &FailingCode<'_>) -> bool {
             now.has_symbol(&old.symbol)
                 && !now.statements.iter().any(|new| new.symbol == old.symbol && new.tokens == old.tokens)
         };
-        let mut locals: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for one in &own.statements {
-            locals.entry(&one.symbol).or_default().extend(targets(one));
-        }
+        // Most files have no statement that is gone.
+        let locals = LazyCell::new(|| {
+            let mut locals: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+            for one in &own.statements {
+                locals.entry(&one.symbol).or_default().extend(targets(one));
+            }
+            locals
+        });
         own.statements.iter().filter(is_code).filter(is_gone).any(|old| {
             let slot = |name: &String| (old.symbol.clone(), format!("({name}"));
             let is_local = |name: &String| {

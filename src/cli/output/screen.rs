@@ -2,8 +2,8 @@
 //!
 //! Source text, paths and server messages may contain characters that control a terminal: they move the cursor, set the
 //! clipboard, or reorder a line. In a pipe and in JSON every text is exact. On a terminal such characters are shown as
-//! escapes. All output goes through [`Screen::escape`], which lets only lanser's own colors and links pass; text of files
-//! goes through [`escape_for_terminal`] before that.
+//! escapes. All output goes through [`Screen::escape`], which lets only lanser's own colors and links pass; the texts of a
+//! bundle go through [`bundle_for_terminal`] before that.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -57,6 +57,11 @@ pub(crate) fn escape_for_terminal(text: &str) -> Cow<'_, str> {
     if screen().is_terminal { escaped(text, rust_escape) } else { Cow::Borrowed(text) }
 }
 
+/// The same for standard error, where text is always escaped.
+pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
+    escaped(text, rust_escape)
+}
+
 /// A bundle whose texts are escaped if standard output is a terminal, so that none of them passes for lanser's own colors and links.
 pub(crate) fn bundle_for_terminal(bundle: &Bundle) -> Cow<'_, Bundle> {
     if !screen().is_terminal {
@@ -79,11 +84,6 @@ pub(crate) fn bundle_for_terminal(bundle: &Bundle) -> Cow<'_, Bundle> {
         serde_json::from_value(value).ok()
     });
     shown.map_or(Cow::Borrowed(bundle), Cow::Owned)
-}
-
-/// The same for standard error, where text is always escaped.
-pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
-    escaped(text, rust_escape)
 }
 
 /// A message for standard error: escaped, except for lanser's own colors.

@@ -296,10 +296,8 @@ impl Printer {
                 done.push_str(parts.next().unwrap_or_default());
                 for part in parts {
                     let is_start = done.is_empty() || done.ends_with([' ', '`']);
-                    let names_folder = part.starts_with("-C ");
-                    let is_command = part.starts_with(|c: char| c.is_ascii_lowercase()) && !is_prose(part);
                     done.push_str("lanser ");
-                    if is_start && is_command && !names_folder {
+                    if is_start && is_command(part) {
                         let _ = write!(done, "-C {} ", shell_quote(folder));
                     }
                     done.push_str(part);
@@ -348,10 +346,10 @@ impl Printer {
     }
 }
 
-/// Whether what follows the program's name is not one of its commands: `start lanser in a folder`.
-fn is_prose(rest: &str) -> bool {
+/// Whether what follows the program's name is one of its commands, unlike in `start lanser in a folder` and after `-C`.
+fn is_command(rest: &str) -> bool {
     let word = rest.split(|c: char| !c.is_ascii_lowercase()).next().unwrap_or_default();
-    Cli::command().find_subcommand(word).is_none()
+    Cli::command().find_subcommand(word).is_some()
 }
 
 /// How locations are printed: the workspace root that terminal hyperlinks lead into, and the absolute paths of URIs. Links are

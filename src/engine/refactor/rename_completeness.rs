@@ -66,7 +66,7 @@ pub(super) fn open_places(
         add(built_names::around(cx, old), BUILT_AROUND);
     }
     add(mangling::mangled_with_class(cx, renaming), "the name of the class is a part of it");
-    // No string but an example of its own file names a parameter.
+    // Only an example in its own file names a parameter.
     let is_anywhere = explained.is_member || explained.is_by_name;
     let written = match is_anywhere {
         true => spelled::files_with_occurrences(cx, old),

@@ -280,9 +280,8 @@ impl Probe {
 
     /// The names that a definition used before, and its old and new parameters.
     fn names(&self, symbol: &str) -> BTreeSet<String> {
-        let codes = || self.bases.iter();
-        let own = codes().flat_map(|code| &code.statements).filter(|old| old.symbol == symbol);
-        let slots = codes().chain([&self.head]).flat_map(|code| code.slots.keys());
+        let own = self.bases.iter().flat_map(|code| &code.statements).filter(|old| old.symbol == symbol);
+        let slots = self.bases.iter().chain([&self.head]).flat_map(|code| code.slots.keys());
         let around = |of: &str| of == symbol || symbol.starts_with(&format!("{of}."));
         let parameters = slots.filter(|(of, _)| around(of)).filter_map(|(_, slot)| slot.strip_prefix('('));
         own.flat_map(|old| old.names.iter().cloned()).chain(parameters.map(str::to_owned)).collect()

@@ -18,7 +18,7 @@ fn text<'t>(written: &'t std::collections::BTreeMap<String, Vec<u8>>, file: &str
     std::str::from_utf8(&written[file]).unwrap()
 }
 
-/// Examples in docstrings use members and parameters of what stands in the same file.
+/// Examples in docstrings use members and parameters of what the same file defines.
 #[test]
 fn members_and_parameters_in_examples() {
     let project = Project::parse(
