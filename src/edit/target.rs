@@ -4,7 +4,7 @@
 //! (also percent-encoded), a NUL or a `.git` folder is rejected, even if the path would lead back into the workspace.
 //! Symbolic links are checked on the disk, not here.
 
-use crate::path::{AbsPath, WorkspacePath, decode_percent};
+use crate::path::{AbsPath, WorkspacePath, decode_percent, touches_git};
 
 /// Why a name is not the name of a workspace file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -72,7 +72,7 @@ pub fn of_path(root: &AbsPath, path: &str) -> Result<WorkspacePath, TargetError>
     let outside = || TargetError::Outside(path.to_owned());
     let normal = root.join(path);
     let inside = normal.strip_prefix(root).and_then(WorkspacePath::new).ok_or_else(outside)?;
-    if inside.as_str().split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
+    if touches_git(inside.as_str()) {
         return Err(TargetError::Git(path.to_owned()));
     }
     Ok(inside)
@@ -119,7 +119,9 @@ mod tests {
         for uri in ["/etc/passwd", "file:///etc/passwd", "file:///w/xy", "file:///w/x", "", "."] {
             assert!(matches!(of(uri), Err(TargetError::Outside(_))), "{uri}");
         }
-        for uri in [".git/config", "a/.GIT/hooks/x", "file:///w/x/.git/HEAD"] {
+        for uri in
+            [".git/config", "a/.GIT/hooks/x", "file:///w/x/.git/HEAD", ".git\\hooks\\x", "a/GIT~1/config"]
+        {
             assert!(matches!(of(uri), Err(TargetError::Git(_))), "{uri}");
         }
         for uri in ["a%00b", "%zz", "file:///w/x/a%00"] {

@@ -102,11 +102,18 @@ pub(super) async fn blocking_within<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
-    let Ok(done) = tokio::time::timeout(limit, blocking(work)).await else {
+    read_within(limit, blocking(work)).await
+}
+
+/// The result of reading files of the workspace, if it is there in time.
+pub(super) async fn read_within<T>(
+    limit: Duration,
+    reading: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::time::timeout(limit, reading).await.unwrap_or_else(|_| {
         let message =
             format!("the workspace's files or git's folder could not be read within {} s", limit.as_secs());
-        let hint = "`git status` shows what is wrong with git's folder; very long lines and large histories take long: --timeout gives more time";
-        return Err(Failure::reported(ErrorBody::new(ErrorSymbol::LsTimeout, message).hint(hint)));
-    };
-    done
+        let hint = "`git status` shows what is wrong with git's folder; very long lines, large histories and search paths of many files take long: --timeout gives more time";
+        Err(Failure::reported(ErrorBody::new(ErrorSymbol::LsTimeout, message).hint(hint)))
+    })
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use super::blocking::blocking;
+use super::blocking::{blocking, read_within};
 use super::definition_cache::DefinitionCache;
 use super::failure::Failure;
 use super::installed_words::InstalledWords;
@@ -19,6 +19,7 @@ use crate::bundle::portable::PathMap;
 use crate::digest::Digest;
 use crate::lsp::profile::{Profile, ServerSettings};
 use crate::model::environment::{Environment, Lanser, Python, WorkspaceState};
+use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::trace::RecordedWorkspace;
 use crate::path::{AbsPath, DocUri, WorkspacePath};
 use crate::python::modules::ImportRoots;
@@ -136,7 +137,7 @@ impl Inputs {
                 Some(python) => python.identity(&files, &settings.root, environment_cache),
                 None => Digest::of(b"no python"),
             };
-            let outside = outside(settings, &config, tools.python.as_ref(), &files);
+            let outside = outside(settings, &config, tools.python.as_ref(), &files)?;
             Ok((tools, config, packages, outside))
         };
         let (environment_scan, snapshot) = std::thread::scope(|scope| {
@@ -356,12 +357,15 @@ fn import_roots(files: &dyn Files, root: &AbsPath, config: &ServerConfig, tools:
 
 /// The folders from which the server reads sources and that are covered neither by the scan of the workspace nor by
 /// the records of installed packages: they are outside of both, or in a folder that scans skip.
+///
+/// # Errors
+/// If one is a folder of the system, whose files are too many to be compared before each answer.
 fn outside(
     settings: &Settings,
     config: &ServerConfig,
     python: Option<&PythonEnvironment>,
     files: &DiskFiles,
-) -> Vec<AbsPath> {
+) -> Result<Vec<AbsPath>, Failure> {
     let environments = config.execution_environments.iter();
     let mut folders: Vec<AbsPath> = environments
         .flat_map(|environment| {
@@ -388,10 +392,17 @@ fn outside(
         })
     };
     let is_installed = |folder: &AbsPath| known.iter().any(|known| folder.strip_prefix(known).is_some());
-    folders.retain(|folder| !is_scanned(folder) && !is_installed(folder) && !root::is_of_system(folder));
+    folders.retain(|folder| !is_scanned(folder) && !is_installed(folder));
     folders.sort();
     folders.dedup();
-    folders
+    match folders.iter().find(|folder| root::is_of_system(folder)) {
+        Some(folder) => {
+            let message = format!("{folder} cannot be a search path: it is a folder of the system");
+            let hint = "remove it from the server's configuration or from the .pth file of the environment that names it";
+            Err(Failure::reported(ErrorBody::new(ErrorSymbol::Usage, message).hint(hint)))
+        }
+        None => Ok(folders),
+    }
 }
 
 fn environment(
@@ -518,8 +529,18 @@ impl InputScanner {
     /// The result of a scan that began at `start` or later. `tools` are the programs if they were just found.
     ///
     /// # Errors
-    /// If the interpreter given by the user cannot be run, or one does not answer in time.
+    /// If the interpreter given by the user cannot be run, or one does not answer in time; if the scan takes longer than a request
+    /// may take; if a search path is a folder of the system.
     pub(super) async fn scan_since(
+        &self,
+        start: Instant,
+        settings: &Arc<Settings>,
+        tools: Option<Tools>,
+    ) -> Result<Arc<Inputs>, Failure> {
+        read_within(settings.timeout, self.scan_until_done(start, settings, tools)).await
+    }
+
+    async fn scan_until_done(
         &self,
         start: Instant,
         settings: &Arc<Settings>,

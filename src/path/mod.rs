@@ -23,6 +23,23 @@ pub fn is_python(path: &str) -> bool {
     PYTHON_SUFFIXES.iter().any(|suffix| path.ends_with(suffix))
 }
 
+/// Whether a path has a component that is git's folder on some file system. On Windows, `\` separates components.
+#[must_use]
+pub(crate) fn touches_git(path: &str) -> bool {
+    path.split(['/', '\\']).any(|part| {
+        // HFS+ ignores these characters in names.
+        let visible = part.chars().filter(|c| {
+            !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+        });
+        // NTFS ignores stream names, trailing spaces and trailing dots, and accepts short names such as `git~1`.
+        let visible: String = visible.collect();
+        let name = visible.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+        let is_short = name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("git~"))
+            && name[4..].chars().all(|c| c.is_ascii_digit());
+        name.eq_ignore_ascii_case(".git") || is_short
+    })
+}
+
 /// Whether a folder in an environment is filled by the tools that make it and install into it: `venv`, `virtualenv` and `uv` on all
 /// systems, conda, and pip, which has its checkouts in `src`.
 #[must_use]

@@ -150,6 +150,15 @@ fn the_caret_is_under_the_error() {
 }
 
 #[test]
+fn a_path_that_looks_like_a_position_can_be_printed() {
+    for text in ["file:///w/a.py:3:.py3:.py@L33", "a.py:3:b@L4:C5", "a.py:1::@R(1,2->3,4)"] {
+        let parsed = parse(text, ColumnUnit::Codepoint).unwrap();
+        assert_eq!(parsed.to_string().split('?').next(), Some(text));
+    }
+    assert!(parse("a.py:3: see b.py@L4", ColumnUnit::Codepoint).is_err());
+}
+
+#[test]
 fn an_error_names_what_is_expected() {
     let expected = |text: &str| parse(text, ColumnUnit::Codepoint).unwrap_err().expected;
     assert!(expected("ast://[klass=C]").starts_with("one of module, class, def, name,"));

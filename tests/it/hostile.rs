@@ -428,13 +428,14 @@ fn pyenv_shims_resolve_to_the_user_s_version() {
 
 /// A search path that a checkout names may be the kernel's, where a read of some files never ends, or all of the disk.
 #[test]
-fn search_paths_of_the_system_are_not_walked() {
+fn search_paths_of_the_system_are_refused() {
     for path in ["/proc", "/", "/proc/self/root/proc"] {
         let env = TestEnv::ty(&Project::parse(&format!(
             "//- /a.py\ndef f(): ...\nf()\n//- /pyproject.toml\n[tool.ty.environment]\nextra-paths = [\"{path}\"]\n"
         )));
-        let found = env.lanser(["locate", "py://a#f", "--json", "--timeout", "20"]).answer();
-        assert_eq!(found["resolution"]["resolved"]["qualname"], "a:f", "{path}");
+        let output = env.lanser(["locate", "py://a#f", "--timeout", "20"]);
+        assert_eq!(output.code, Some(2), "{path}: {output}");
+        assert!(output.stderr.contains("cannot be a search path: it is a folder of the system"), "{output}");
     }
 }
 

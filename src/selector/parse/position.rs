@@ -95,7 +95,11 @@ fn end_before_message(body: &str) -> Option<usize> {
         numbers += 1;
     }
     let after = &body[at..];
-    (numbers > 0 && after.len() > 1 && (after.starts_with(':') || after.starts_with(' '))).then_some(at)
+    let is_message = numbers > 0 && after.len() > 1 && (after.starts_with(':') || after.starts_with(' '));
+    // In a position as lanser prints it, a path has no space.
+    let (_, last) = after.rsplit_once('@').unwrap_or_default();
+    let is_position = !after.contains(' ') && (last.starts_with('L') || last.starts_with("R("));
+    (is_message && !is_position).then_some(at)
 }
 
 pub(super) fn uri(text: &str, span: Range<usize>) -> SyntaxResult<DocUri> {

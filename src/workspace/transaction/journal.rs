@@ -11,7 +11,7 @@ use super::error::TransactionError;
 use super::file_image::{Content, FileImage};
 use super::tree::RealPath;
 use crate::digest::{Digest, strict_json};
-use crate::path::WorkspacePath;
+use crate::path::{WorkspacePath, touches_git};
 
 /// The version of the journal's format. Journals with another version are not read.
 const FORMAT: u32 = 1;
@@ -194,22 +194,6 @@ fn content_id(entries: &[JournalEntry]) -> String {
         .flat_map(|entry| [entry.path.as_str().as_bytes().to_vec(), side(&entry.before), side(&entry.after)])
         .collect();
     Digest::of_fields(fields.iter().map(Vec::as_slice)).to_hex()[..12].to_owned()
-}
-
-/// Whether a path has a component that is git's folder on some file system.
-pub(super) fn touches_git(path: &str) -> bool {
-    path.split('/').any(|part| {
-        // HFS+ ignores these characters in names.
-        let visible = part.chars().filter(|c| {
-            !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
-        });
-        // NTFS ignores stream names, trailing spaces and trailing dots, and accepts short names such as `git~1`.
-        let visible: String = visible.collect();
-        let name = visible.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
-        let is_short = name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("git~"))
-            && name[4..].chars().all(|c| c.is_ascii_digit());
-        name.eq_ignore_ascii_case(".git") || is_short
-    })
 }
 
 /// For `map_err` of a journal that cannot be read.

@@ -8,11 +8,11 @@ use rustix::fs::FileType;
 
 use super::error::TransactionError;
 use super::file_image::{Content, FileImage, FileMetadata, read_entry, read_metadata};
-use super::journal::{JournalEntry, touches_git};
+use super::journal::JournalEntry;
 use super::tree::{RealPath, Tree};
 use super::{Change, Policy};
 use crate::digest::Digest;
-use crate::path::{AbsPath, WorkspacePath};
+use crate::path::{AbsPath, WorkspacePath, touches_git};
 use crate::workspace::files::MAX_FILE_BYTES;
 use crate::workspace::git::{has_entry, has_names_of_git_folder, is_git_folder};
 
