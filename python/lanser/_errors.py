@@ -9,6 +9,9 @@ from ._types import Bundle, ErrorBody, ErrorData, Json, Retryable
 HINT = "hint: "
 """What the line of a hint starts with."""
 
+MOST_CANDIDATES = 5
+"""How many selectors to use instead the text of an error lists."""
+
 
 class LanserError(Exception):
     """The base of all errors of this package."""
@@ -51,8 +54,6 @@ class RequestError(LanserError):
     """The error symbol of the class."""
 
     def __init__(self, body: ErrorBody, bundle: Bundle, json: Optional[Json] = None) -> None:
-        text = f"{body.symbol}: {body.message}"
-        super().__init__(f"{text}\n{HINT}{body.hint}" if body.hint else text)
         self.symbol = body.symbol
         self.code: int = body.code
         self.message: str = body.message
@@ -63,6 +64,15 @@ class RequestError(LanserError):
         """The whole answer. Some errors have facts (what was found before a timeout) or edits (a plan that is not safe)."""
         self.json: Optional[Json] = json
         """The bundle as JSON."""
+        lines = [f"{body.symbol}: {body.message}"]
+        # The hint refers to them.
+        candidates = self.candidates
+        lines += [f"  {candidate}" for candidate in candidates[:MOST_CANDIDATES]]
+        if len(candidates) > MOST_CANDIDATES:
+            lines.append(f"  and {len(candidates) - MOST_CANDIDATES} more")
+        if body.hint:
+            lines.append(f"{HINT}{body.hint}")
+        super().__init__("\n".join(lines))
 
     @property
     def candidates(self) -> List[str]:

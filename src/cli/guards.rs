@@ -249,8 +249,18 @@ impl Policies {
     /// to the default counts as not set.
     ///
     /// # Errors
-    /// If a configuration file has an invalid value.
+    /// If a configuration file has an invalid value, or a check is overridden for which there is no option. If files outside of the
+    /// workspace may be edited, although the user's configuration says that they may not.
     pub(crate) fn apply_to(&self, requested: &Guards, root: &AbsPath) -> Result<Guards, ErrorBody> {
+        if let Some(name) = requested.overrides.iter().find(|name| name.override_option().is_none()) {
+            let message = format!("the check {:?} cannot be overridden", name.as_str());
+            return Err(ErrorBody::new(ErrorSymbol::Usage, message).hint("leave it out of `overrides`"));
+        }
+        if requested.outside && self.user.workspace_jail == Some(true) {
+            let message =
+                "the user's configuration has workspace-jail = true, so that `outside` cannot be set";
+            return Err(ErrorBody::new(ErrorSymbol::Usage, message).hint("leave it out of `guards`"));
+        }
         let overrides = |name| requested.overrides.contains(&name);
         let args = GuardArgs {
             reach: ReachArgs {

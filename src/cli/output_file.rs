@@ -1,11 +1,13 @@
 //! Files that a command writes besides its output.
 
+use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::context::CliContext;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::path::AbsPath;
+use crate::workspace::root::is_of_system;
 
 /// A file that is written in one step: a reader sees the old content or the new one.
 pub(crate) struct OutputFile<'n> {
@@ -52,6 +54,18 @@ impl<'n> OutputFile<'n> {
                 .hint(format!("pass a writable file to {option}")),
         }
     }
+}
+
+/// Creates a file that is written in many steps. A link in its place may be the checkout's, and is replaced; those of the system,
+/// such as `/dev/stdout`, are followed.
+///
+/// # Errors
+/// If the file cannot be created, or the link not be removed.
+pub(crate) fn create(path: &AbsPath) -> std::io::Result<File> {
+    if path.as_path().is_symlink() && !is_of_system(&path.parent()) {
+        std::fs::remove_file(path.as_path())?;
+    }
+    File::create(path.as_path())
 }
 
 /// Writes a file in one step.

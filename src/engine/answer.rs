@@ -530,9 +530,9 @@ impl Engine {
         }
         // What git reports about files is not part of the inputs, so of an edit only its plan is cached.
         let key = match refactor::planning_request(request) {
-            Some(planning) => MemoKey::of(&planning, inputs, &self.settings.cache),
+            Some(planning) => MemoKey::of(&planning, inputs, &self.settings),
             None if request.cmd.edits() => None,
-            None => MemoKey::of(request, inputs, &self.settings.cache),
+            None => MemoKey::of(request, inputs, &self.settings),
         }?;
         let key = match request.options.agree {
             Some(_) => key.with_other(self.other_inputs_digest(request).await?),

@@ -95,7 +95,9 @@ pub(super) async fn diagnostics(cx: &RequestContext<'_>) -> Result<HandlerOutput
 fn retain_new(items: &mut Vec<Diagnostic>, base: &BaseDiagnostics) -> BaseComparison {
     items.retain(|item| item.severity > Severity::Hint);
     let now: Vec<FileFingerprint> = items.iter().map(fingerprint::of_diagnostic).collect();
-    let pairing = fingerprint::pair_strictly(&base.entries, &now);
+    let mut pairing = fingerprint::pair_strictly(&base.entries, &now);
+    let messages: Vec<&str> = items.iter().map(|item| item.message.as_str()).collect();
+    fingerprint::pair_renamed(&mut pairing, &base.entries, &now, &messages);
     let (mut fixed, mut kept) = (Counts::default(), Counts::default());
     for &at in &pairing.gone {
         fixed.add(base.entries[at].1.severity);

@@ -14,7 +14,7 @@ use crate::model::bundle::{Bundle, Volatile};
 use crate::model::edits::Edits;
 use crate::model::facts::Facts;
 use crate::model::request::Request;
-use crate::path::{AbsPath, DocUri, WorkspacePath};
+use crate::path::{DocUri, WorkspacePath};
 use crate::python::entry_points::FILES as ENTRY_POINT_FILES;
 use crate::reward::verify;
 use crate::selector::PositionSpec;
@@ -117,8 +117,7 @@ impl MemoKey {
 
     /// The key of a request for some inputs. `None` if no server is available that could have answered, if the
     /// request is about a file that the inputs do not cover, or if it names a revision by anything but a commit ID.
-    /// `cache` is lanser's cache folder.
-    pub(super) fn of(request: &Request, inputs: &Inputs, cache: &AbsPath) -> Option<Self> {
+    pub(super) fn of(request: &Request, inputs: &Inputs, settings: &Settings) -> Option<Self> {
         // What a revision refers to, and which contents are still cached, is not part of the inputs.
         if request.selector.as_ref().is_some_and(|selector| selector.doc_version().is_some()) {
             return None;
@@ -147,7 +146,11 @@ impl MemoKey {
             // Two programs given by the user may report the same version.
             let main = found.program.main_file();
             fields.push(main.as_str().as_bytes().to_vec());
-            fields.push(program_digest(main, cache).ok()?.as_bytes().to_vec());
+            fields.push(program_digest(main, &settings.cache).ok()?.as_bytes().to_vec());
+        }
+        // An environment is known by the records of its installer. A checkout that brings forged ones must not answer for others.
+        if !settings.trust_workspace {
+            fields.push(settings.checkout().as_str().as_bytes().to_vec());
         }
         if request.cmd.edits() {
             // A rename edits entry points.
@@ -212,8 +215,8 @@ pub(super) fn is_of_inputs(facts: Option<&Facts>, edits: Option<&Edits>, inputs:
 }
 
 /// The digest of what the answer to a request depends on besides the request; `None` if that is not known.
-pub(super) fn inputs_digest(request: &Request, inputs: &Inputs, cache: &AbsPath) -> Option<Digest> {
-    MemoKey::of(request, inputs, cache).map(|key| key.inputs)
+pub(super) fn inputs_digest(request: &Request, inputs: &Inputs, settings: &Settings) -> Option<Digest> {
+    MemoKey::of(request, inputs, settings).map(|key| key.inputs)
 }
 
 fn request_digest(request: &Request) -> Option<Digest> {

@@ -78,7 +78,7 @@ impl Engine {
     /// The digest of the other server's inputs for a request; `None` if there is no such server yet.
     pub(super) async fn other_inputs_digest(&self, request: &Request) -> Option<Digest> {
         let inputs = self.other_engine(request.options.agree?).scan_since(Instant::now()).await.ok()?;
-        inputs_digest(&question(request), &inputs, &self.settings.cache)
+        inputs_digest(&question(request), &inputs, &self.settings)
     }
 }
 
@@ -136,7 +136,7 @@ impl Engine {
                 version: tool.version,
                 config_digest: environment.config_digest,
             });
-            opinion.inputs = inputs_digest(&question.request, &inputs, &self.settings.cache);
+            opinion.inputs = inputs_digest(&question.request, &inputs, &self.settings);
             return Ok(opinion);
         }
     }

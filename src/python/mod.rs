@@ -41,6 +41,7 @@ mod registered;
 mod replaceable;
 pub mod roles;
 pub mod scopes;
+pub mod static_branches;
 pub(crate) mod stdlib;
 pub mod step;
 mod stub_location;

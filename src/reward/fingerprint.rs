@@ -10,6 +10,7 @@ use crate::model::reward::{
     DiagnosticFingerprint, FileDiagnostics, GoneDiagnostics, OutstandingReason, RewardScope,
 };
 use crate::path::DocUri;
+use crate::text::names::replace_word;
 
 /// How many hexadecimal digits of a message's digest are recorded.
 const MESSAGE_DIGITS: usize = 16;
@@ -31,16 +32,20 @@ pub fn normalized(message: &str) -> String {
 /// The fingerprint of a diagnostic in the definition `symbol`.
 #[must_use]
 pub fn of(found: &Diagnostic, symbol: &str) -> DiagnosticFingerprint {
-    let mut message = Digest::of(normalized(&found.message).as_bytes()).to_hex();
-    message.truncate(MESSAGE_DIGITS);
     DiagnosticFingerprint {
         source: found.source.filter(|source| *source != DiagnosticSource::Lsp),
         rule: found.rule.clone(),
-        message,
+        message: message_digest(&found.message),
         symbol: symbol.to_owned(),
         severity: found.severity,
         count: 1,
     }
+}
+
+fn message_digest(message: &str) -> String {
+    let mut digest = Digest::of(normalized(message).as_bytes()).to_hex();
+    digest.truncate(MESSAGE_DIGITS);
+    digest
 }
 
 /// The file and the fingerprint of a diagnostic that has its symbol.
@@ -193,6 +198,41 @@ fn pair_in(
     pairing
 }
 
+/// Pairs also what is about a definition that has another name now, and quotes it: the same rule in the same file, where one name
+/// in the path of the definition differs and the messages are equal but for that name. `messages` are those of `after`.
+pub fn pair_renamed(
+    pairing: &mut Pairing,
+    before: &[FileFingerprint],
+    after: &[FileFingerprint],
+    messages: &[&str],
+) {
+    let Pairing { gone, new, moved, .. } = pairing;
+    new.retain(|&at| {
+        let (file, print) = &after[at];
+        let partner = gone.iter().position(|&at_before| {
+            let (file_before, before) = &before[at_before];
+            (file_before, rule(before), kind(before)) == (file, rule(print), kind(print))
+                && renamed_part(&before.symbol, &print.symbol).is_some_and(|(old, new)| {
+                    message_digest(&replace_word(messages[at], new, old)) == before.message
+                })
+        });
+        let Some(partner) = partner else { return true };
+        gone.remove(partner);
+        *moved += 1;
+        false
+    });
+}
+
+/// The one name in which two paths of definitions differ, in both.
+fn renamed_part<'s>(before: &'s str, after: &'s str) -> Option<(&'s str, &'s str)> {
+    let (before, after): (Vec<_>, Vec<_>) = (before.split('.').collect(), after.split('.').collect());
+    if before.len() != after.len() {
+        return None;
+    }
+    let mut different = before.into_iter().zip(after).filter(|(before, after)| before != after);
+    different.next().filter(|_| different.next().is_none())
+}
+
 /// Diagnostics of different severities or sources are never paired.
 const fn kind(print: &DiagnosticFingerprint) -> (Severity, Option<DiagnosticSource>) {
     (print.severity, print.source)
@@ -267,6 +307,22 @@ mod tests {
         let pairing = pair_strictly(&before, &after);
         assert_eq!((pairing.gone, pairing.new, pairing.moved), (vec![1], vec![1], 2));
         assert!(pair(&before, &after).new.is_empty());
+    }
+
+    #[test]
+    fn a_diagnostic_about_a_renamed_definition_is_not_new() {
+        let entry = |message: &str, symbol: &str| entry("a", "r", &message_digest(message), symbol);
+        let is_paired = |before: (&str, &str), after: (&str, &str)| {
+            let sets = ([entry(before.0, before.1)], [entry(after.0, after.1)]);
+            let mut pairing = pair_strictly(&sets.0, &sets.1);
+            pair_renamed(&mut pairing, &sets.0, &sets.1, &[after.0]);
+            pairing.new.is_empty() && pairing.gone.is_empty()
+        };
+        assert!(is_paired(("`run` of B, run", "C.run"), ("`go` of B, go", "C.go")));
+        assert!(is_paired(("in Old.f", "Old.f"), ("in New.f", "New.f")));
+        assert!(!is_paired(("`run` of B", "C.run"), ("`go` of D", "C.go")));
+        assert!(!is_paired(("no `run`", "C.f"), ("no `go`", "C.f")));
+        assert!(!is_paired(("`run`", "C.run"), ("`go`", "D.go")));
     }
 
     #[test]

@@ -47,6 +47,20 @@ pub fn whole_names<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = Ran
         .filter(|span| !text[..span.start].ends_with(is_in_name) && !text[span.end..].starts_with(is_in_name))
 }
 
+/// Replaces a name wherever it occurs as a whole word.
+#[must_use]
+pub fn replace_word(text: &str, old: &str, new: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for span in whole_names(text, old) {
+        out.push_str(&text[from..span.start]);
+        out.push_str(new);
+        from = span.end;
+    }
+    out.push_str(&text[from..]);
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,5 +87,11 @@ mod tests {
         assert_eq!(mangled("__x", Some("__")), "__x");
         assert_eq!(mangled("__x", None), "__x");
         assert_eq!(mangled("_x", Some("C")), "_x");
+    }
+
+    #[test]
+    fn whole_words_are_replaced() {
+        assert_eq!(replace_word("\"get\" of get_x, get", "get", "fetch"), "\"fetch\" of get_x, fetch");
+        assert_eq!(replace_word("aa", "a", "b"), "aa");
     }
 }

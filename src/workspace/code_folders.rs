@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::cache_file::{FieldReader, FieldWriter};
-use super::files::read_bytes;
+use super::files::{canonical, read_bytes};
 use super::git::index::read_index;
 use super::git::{Worktree, git_folder};
 use super::scripts::may_be_script;
@@ -158,13 +158,22 @@ impl TrackedFolders {
         let prefix = if inside.is_empty() { String::new() } else { format!("{inside}/") };
         let mut submodules =
             tracked.read_index(&worktree, |path| path.strip_prefix(&prefix).map(str::to_owned));
+        let real_root = canonical(root);
+        let mut read = BTreeSet::from([canonical(&worktree.git)]);
         while let Some(inside) = submodules.pop() {
             let top = root.join(&inside);
+            // Git enters no submodule through a link.
+            if canonical(&top) != real_root.join(&inside) {
+                tracked.note(top.as_path());
+                continue;
+            }
             if tracked.known_by.len() > MAX_FILES {
                 tracked.unreadable.insert(inside);
                 continue;
             }
             match git_folder(&top) {
+                // No two worktrees have one index.
+                Some(git) if !read.insert(canonical(&git)) => drop(tracked.unreadable.insert(inside)),
                 Some(git) => submodules.extend(
                     tracked.read_index(&Worktree { top, git }, |path| Some(format!("{inside}/{path}"))),
                 ),
@@ -243,7 +252,9 @@ fn may_be_skipped(name: &str) -> bool {
 fn is_code_in_skipped(path: &str) -> bool {
     let Some((folders, name)) = path.rsplit_once('/') else { return false };
     let is_of_node = || folders.split('/').any(|folder| folder == "node_modules");
-    folders.split('/').any(may_be_skipped) && (is_python(name) || may_be_script(name) && !is_of_node())
+    // A sparse index names a folder, with a slash at its end, in place of what is in it.
+    let may_be_code = || name.is_empty() || is_python(name) || may_be_script(name) && !is_of_node();
+    folders.split('/').any(may_be_skipped) && may_be_code()
 }
 
 /// The `stat` of a regular file.

@@ -19,6 +19,8 @@ use crate::path::AbsPath;
 
 const CONFIG_FILE: &str = "pyrightconfig.json";
 const PROJECT_FILE: &str = "pyproject.toml";
+/// The file of known diagnostics, which basedpyright does not report.
+const BASELINE_FILE: &str = ".basedpyright/baseline.json";
 /// The limit for a chain of `extends`.
 const MAX_EXTENDS: usize = 32;
 /// The limit of folders that a wildcard in `extraPaths` enters.
@@ -68,8 +70,19 @@ impl ServerConfig {
         }
         let mut reader = ConfigReader { files, root, server, config: Self::default() };
         // The nearest file comes first, so it is applied last.
+        let mut baselines = vec![root.join(BASELINE_FILE)];
         for (section, folder) in reader.chain().into_iter().rev() {
             reader.apply(&section, &folder);
+            baselines.push(folder.join(BASELINE_FILE));
+            baselines
+                .extend(section.get("baselineFile").and_then(Value::as_str).map(|path| folder.join(path)));
+        }
+        if server == ServerKind::Basedpyright {
+            for path in &baselines {
+                if let Ok(document) = files.read(path) {
+                    reader.config.files.insert(relative(path, root), document.digest);
+                }
+            }
         }
         reader.config
     }

@@ -195,9 +195,13 @@ impl WorkspaceWalk {
             walk.folders.extend(part);
             for link in links {
                 let target = canonical(&root.join(&link));
-                let inside = target.strip_prefix(&real_root).is_some();
+                // What is in a folder that is skipped is read through the link, since Python imports it.
+                let inside =
+                    target.strip_prefix(&real_root).is_some_and(|path| walk.folders.contains_key(path));
                 let contains_root = real_root.strip_prefix(&target).is_some();
-                let visited_before = visited.iter().any(|seen| target.strip_prefix(seen).is_some());
+                let visited_before = visited.iter().any(|seen| {
+                    target.strip_prefix(seen).is_some_and(|path| !path.split('/').any(is_skipped))
+                });
                 walk.links.insert(link.clone(), target.clone());
                 if !inside && !contains_root && !visited_before {
                     visited.insert(target);
@@ -245,7 +249,9 @@ impl WorkspaceWalk {
             FolderKind::Unreadable => false,
         };
         for (path, folder) in self.folders.iter().filter(|(_, folder)| is_code(folder)) {
-            let is_python = |link: &SymbolicLink| matches!(link.resolves_to, LinkTarget::Python(_));
+            let is_python = |link: &SymbolicLink| {
+                matches!(link.resolves_to, LinkTarget::Python(_)) && is_python(&link.path)
+            };
             let is_module = |(path, _): &(WorkspacePath, Option<Stat>)| path.is_python();
             if !folder.files.iter().any(is_module) && !folder.links.iter().any(is_python) {
                 shape.insert(format!("{path}/"));
@@ -407,7 +413,9 @@ impl SymbolicLink {
         let target = std::fs::read_link(full_path.as_path()).unwrap_or_default().display().to_string();
         let resolves_to = match std::fs::metadata(full_path.as_path()) {
             Ok(metadata) if metadata.is_dir() => LinkTarget::Folder,
-            Ok(metadata) if metadata.is_file() && is_python(&path) => LinkTarget::Python(Stat::of(&metadata)),
+            Ok(metadata) if metadata.is_file() && (is_python(&path) || may_be_script(name_of(&path))) => {
+                LinkTarget::Python(Stat::of(&metadata))
+            }
             _ => LinkTarget::Other,
         };
         Self { path, target, resolves_to }
@@ -518,9 +526,17 @@ impl FolderReader<'_> {
         }
         // File systems may list entries in any order.
         folder.files.sort();
+        let is_script_link = |link: &&mut SymbolicLink| {
+            matches!(link.resolves_to, LinkTarget::Python(_)) && !is_python(&link.path)
+        };
         let may_be_scripts = folder.files.iter().filter(|(path, _)| !path.is_python()).count();
-        if may_be_scripts > MAX_MAYBE_SCRIPTS {
+        if may_be_scripts + folder.links.iter_mut().filter(is_script_link).count() > MAX_MAYBE_SCRIPTS {
             folder.files.retain(|(path, _)| path.is_python());
+            folder
+                .links
+                .iter_mut()
+                .filter(is_script_link)
+                .for_each(|link| link.resolves_to = LinkTarget::Other);
         }
         folder.links.sort();
         folder.below.sort();

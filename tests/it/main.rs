@@ -14,6 +14,8 @@ mod analyzers;
 mod batch;
 /// Members of bundles that hold for every command.
 mod bundles;
+/// What one checkout cannot do to the answers about another, and code that links hide.
+mod checkouts;
 /// The same content gives the same bundle, wherever and however it is requested.
 mod determinism;
 /// README and docs: their commands, run, and their output, compared.

@@ -14,6 +14,7 @@ use super::shard::Shard;
 use crate::cli::context::{CliContext, runtime, stopped};
 use crate::cli::exit::ProgramExit;
 use crate::cli::output::{Printer, TerminalProgress};
+use crate::cli::output_file;
 use crate::cli::rewards::{self, StepRewards};
 use crate::cli::settings::CliSettings;
 use crate::cli::signals::interrupted;
@@ -206,7 +207,7 @@ fn output(args: &BatchArgs, context: &CliContext) -> Result<Box<dyn Write + Send
         let message = format!("--in and --out are the same file: {path}");
         return Err(ErrorBody::new(ErrorSymbol::Usage, message).hint("pass another file to --out"));
     }
-    let file = File::create(path.as_path()).map_err(|error| {
+    let file = output_file::create(&path).map_err(|error| {
         if error.kind() == io::ErrorKind::NotFound {
             let message = format!("cannot write {path}: no such folder: {}", path.parent());
             return ErrorBody::new(ErrorSymbol::NotFound, message).hint("create the folder first");

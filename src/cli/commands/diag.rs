@@ -146,7 +146,8 @@ pub(super) fn is_selector(target: &str) -> bool {
 }
 
 /// The paths relative to the workspace, sorted and without duplicates. A path is resolved in the current folder first, as
-/// shells complete it, then in the workspace; then as answers print it. The workspace itself gives the empty list.
+/// shells complete it, then in the workspace; then as answers print it. What is outside of the workspace does not count. The
+/// workspace itself gives the empty list.
 ///
 /// # Errors
 /// If a path does not exist or is outside of the workspace.
@@ -163,14 +164,16 @@ pub(crate) fn workspace_paths(
             .chain(&printed)
             .flat_map(|path| [context.env.absolute(path), settings.root.join(path)])
             .collect();
-        let found = places.iter().find(|place| place.as_path().exists()).ok_or_else(|| {
+        let inside = |path: &AbsPath| path.strip_prefix(&settings.root).map(str::to_owned);
+        // A link to a file of the workspace names that file.
+        let in_workspace = |place: &AbsPath| inside(&canonical(place)).or_else(|| inside(place));
+        let mut existing = places.iter().filter(|place| place.as_path().exists()).peekable();
+        existing.peek().ok_or_else(|| {
             ErrorBody::new(ErrorSymbol::NotFound, format!("no such file or folder: {target:?}"))
                 .hint("paths are relative to the workspace or to the current folder")
                 .suggestions(near_paths(target, &places))
         })?;
-        let inside = |path: &AbsPath| path.strip_prefix(&settings.root).map(str::to_owned);
-        // A link to a file of the workspace names that file.
-        let relative = inside(&canonical(found)).or_else(|| inside(found)).ok_or_else(|| {
+        let relative = existing.find_map(in_workspace).ok_or_else(|| {
             ErrorBody::new(
                 ErrorSymbol::NotFound,
                 format!("{target:?} is outside of the workspace {}", settings.root),

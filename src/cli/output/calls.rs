@@ -1,11 +1,11 @@
 //! The text of `calls`: the line of a caller or callee, and the summary.
 
 use super::Printer;
-use super::lists::counts;
+use super::lists::{counts, note};
 use super::screen::escape_for_terminal;
 use super::text::{Links, completeness, line, location, position, qualified, total};
 use crate::model::bundle::Bundle;
-use crate::model::facts::{Call, Completeness, Facts};
+use crate::model::facts::{Call, Completeness, Facts, Location, Override};
 use crate::model::request::Direction;
 
 /// The last lines: how much is listed, and whether it is complete. Empty for callees.
@@ -13,7 +13,7 @@ pub(super) fn summary(printer: &Printer, bundle: &Bundle, facts: &Facts, calls: 
     let Some(verdict) = &facts.completeness else {
         return if calls.is_empty() { "no calls".to_owned() } else { String::new() };
     };
-    let summary = completeness(printer, verdict, callers(bundle, calls, facts.overrides.len(), verdict));
+    let summary = completeness(printer, verdict, callers(bundle, calls, &facts.overrides, verdict));
     match inherited(bundle, calls) {
         Some(method) => format!("{method} is inherited: calls through any class that has it\n{summary}"),
         None => summary,
@@ -27,9 +27,7 @@ pub(super) fn call(links: Links<'_>, item: &Call) -> String {
             // One line per caller, because --limit counts callers.
             let Some((first, more)) = item.sites.split_first() else { return String::new() };
             let text = location(links, first, &format!("in {}: ", qualified(&item.caller)));
-            let more: Vec<String> = more.iter().map(|site| position(&site.at)).collect();
-            let more = if more.is_empty() { String::new() } else { format!("  and at {}", more.join(", ")) };
-            (text + &more, format!("calls {}", qualified(&item.callee)))
+            (text + &further_sites(first, more), format!("calls {}", qualified(&item.callee)))
         }
         Direction::Outgoing => {
             let callee = format!("calls {} {}", item.callee.symbol_kind, qualified(&item.callee));
@@ -43,6 +41,16 @@ pub(super) fn call(links: Links<'_>, item: &Call) -> String {
     }
 }
 
+/// How the first call was found, and where the caller has more. What holds for all of them is said once.
+fn further_sites(first: &Location, more: &[Location]) -> String {
+    let noted = |note: Option<String>| note.map_or_else(String::new, |note| format!("  [{note}]"));
+    let is_same = more.iter().all(|site| note(site) == note(first));
+    let own = |site: &Location| if is_same { String::new() } else { noted(note(site)) };
+    let places: Vec<String> = more.iter().map(|site| position(&site.at) + &own(site)).collect();
+    let places = if places.is_empty() { String::new() } else { format!("  and at {}", places.join(", ")) };
+    if is_same { places + &noted(note(first)) } else { own(first) + &places }
+}
+
 /// The method whose calls are listed, if the requested class inherits it.
 fn inherited(bundle: &Bundle, calls: &[Call]) -> Option<String> {
     let resolved = bundle.resolution.as_ref()?.resolved.as_ref()?;
@@ -51,16 +59,16 @@ fn inherited(bundle: &Bundle, calls: &[Call]) -> Option<String> {
 }
 
 /// How many callers and overrides of the requested function are listed, on the first page of a list.
-fn callers(bundle: &Bundle, calls: &[Call], overrides: usize, verdict: &Completeness) -> Vec<String> {
+fn callers(bundle: &Bundle, calls: &[Call], overrides: &[Override], verdict: &Completeness) -> Vec<String> {
     if bundle.request.as_ref().is_some_and(|request| request.options.cursor.is_some()) {
         return Vec::new();
     }
     // The limits count the overrides and the unresolved occurrences, too. Overrides come after all callers.
-    let listed = total(bundle, calls.len() + overrides + verdict.unresolved.items.len());
+    let listed = total(bundle, calls.len() + overrides.len() + verdict.unresolved.items.len());
     let listed = listed.saturating_sub(verdict.unresolved.count as usize);
-    if overrides == 0 && calls.len() < listed {
+    if overrides.is_empty() && calls.len() < listed {
         // None of the listed ones is an override, but some of the others may be.
         return vec![format!("{listed} callers or overrides")];
     }
-    counts(calls.len(), "caller", listed - calls.len())
+    counts(calls.len(), "caller", listed - calls.len(), overrides)
 }

@@ -47,10 +47,17 @@ impl<'i, T> ListItem<'i, T> {
     }
 }
 
-/// How much a summary says is listed, without the unresolved occurrences.
-pub(super) fn counts(found: usize, noun: &str, overrides: usize) -> Vec<String> {
-    let overrides = (overrides > 0).then(|| plural(overrides, "override"));
-    std::iter::once(plural(found, noun)).chain(overrides).collect()
+/// How much a summary says is listed, without the unresolved occurrences. Of the `related` members the `listed` ones tell how they
+/// are related.
+pub(super) fn counts(found: usize, noun: &str, related: usize, listed: &[Override]) -> Vec<String> {
+    let are = |relation| !listed.is_empty() && listed.iter().all(|item| item.relation == relation);
+    let kind = match () {
+        () if are(FamilyRelation::Base) => "base method",
+        () if listed.is_empty() || are(FamilyRelation::Derived) => "override",
+        () => "related method",
+    };
+    let related = (related > 0).then(|| plural(related, kind));
+    std::iter::once(plural(found, noun)).chain(related).collect()
 }
 
 /// The line of a reference.
@@ -99,7 +106,7 @@ fn only(item: &Location) -> Option<&'static str> {
 }
 
 /// How a reference was found, if the server did not report it, and which of two servers knows it.
-fn note(item: &Location) -> Option<String> {
+pub(super) fn note(item: &Location) -> Option<String> {
     let notes: Vec<String> = rule(item).into_iter().chain(only(item).map(str::to_owned)).collect();
     (!notes.is_empty()).then(|| notes.join(", "))
 }

@@ -122,7 +122,11 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
         let summary = facts.completeness.as_ref().map_or_else(String::new, |verdict| {
             let explained = verdict.explained.map_or(references.len(), |counts| counts.reference as usize);
             let overriding = verdict.explained.map_or(0, |counts| counts.overriding as usize);
-            completeness(printer, verdict, lists::counts(explained, "reference", overriding))
+            completeness(
+                printer,
+                verdict,
+                lists::counts(explained, "reference", overriding, &facts.overrides),
+            )
         });
         let mut last_reason = None;
         list(
@@ -477,7 +481,9 @@ pub(super) fn diagnostic(links: Links<'_>, item: &Diagnostic) -> String {
     let source = item.source.filter(|source| *source != DiagnosticSource::Lsp).map(DiagnosticSource::as_str);
     let names: Vec<&str> = source.into_iter().chain(item.rule.as_deref()).collect();
     let rule = if names.is_empty() { String::new() } else { format!(" ({})", names.join(" ")) };
-    let mut lines = item.message.lines();
+    // The notes that ty appends, which tell where it searched, are in the JSON form.
+    let mut lines =
+        item.message.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("info: "));
     let mut text =
         format!("{}  {severity}: {}{rule}\n", links.paint(&item.at), lines.next().unwrap_or_default());
     for more in lines {

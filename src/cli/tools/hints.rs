@@ -49,7 +49,7 @@ pub(super) fn as_tool_calls(text: &str) -> String {
 /// A hint in which commands are calls of tools, without the parts about commands that are no tools, if others remain. Options that
 /// are no arguments of tools are those of the server.
 pub(super) fn for_tools(hint: &str) -> String {
-    let told = as_tool_calls(hint);
+    let told = as_arguments(&as_tool_calls(hint));
     let parts: Vec<&str> = told.split("; ").filter(|part| !part.contains(&format!("`{PROGRAM}"))).collect();
     if parts.is_empty() {
         return told;
@@ -59,6 +59,15 @@ pub(super) fn for_tools(hint: &str) -> String {
         false => part.to_owned(),
     };
     parts.into_iter().map(of_server).collect::<Vec<_>>().join("; ")
+}
+
+/// A text in which the options that are arguments of tools have their names.
+fn as_arguments(text: &str) -> String {
+    let mut told = text.to_owned();
+    for option in options(text).filter(|option| is_argument(option)) {
+        told = told.replacen(&format!("--{option}"), &option.replace('-', "_"), 1);
+    }
+    told
 }
 
 /// The options in a text, without their dashes.
@@ -174,7 +183,8 @@ mod tests {
         assert_eq!(for_tools("name a class; `lanser impl` lists the overrides"), "name a class");
         assert_eq!(for_tools("`lanser doctor` shows the server"), "`lanser doctor` shows the server");
         // What is no argument is an option of the server.
-        assert_eq!(for_tools("repeat it without --cursor; or wait"), "repeat it without --cursor; or wait");
+        assert_eq!(for_tools("repeat it without --cursor; or wait"), "repeat it without cursor; or wait");
+        assert_eq!(for_tools("with --include or --exclude PATH"), "with include or exclude PATH");
         assert_eq!(
             for_tools("increase the limit with --timeout SECONDS"),
             "increase the limit with --timeout SECONDS where `lanser mcp` is started"

@@ -67,7 +67,7 @@ pub enum PlanError {
         second: Range,
     },
     /// The file has no such range.
-    #[error("{path} has no range {}:{} to {}:{}", range.start.line + 1, range.start.column + 1, range.end.line + 1, range.end.column + 1)]
+    #[error("{path} has no range {}:{} to {}:{}", range.start.line.saturating_add(1), range.start.column.saturating_add(1), range.end.line.saturating_add(1), range.end.column.saturating_add(1))]
     NoSuchRange {
         /// The file.
         path: WorkspacePath,

@@ -420,7 +420,7 @@ pub(super) const CALLED_AS_HOOK: &str = "plugins implement and call hooks by nam
 const MAY_BE_SIBLING: &str = "a class whose base is computed, or not found, may inherit from both classes";
 
 /// Why what an import binds is unresolved where another one may bind the same name.
-const ONE_OF_SEVERAL: &str = "one of several imports binds the name";
+const ONE_OF_SEVERAL: &str = "another branch or import may bind the name";
 
 /// Why a member of a metaclass is unresolved that may be one of its classes.
 const METACLASS: &str = "a metaclass uses a member of its classes";

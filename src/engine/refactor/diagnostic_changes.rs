@@ -11,7 +11,7 @@ use crate::model::analyzer::DiagnosticSource;
 use crate::model::facts::{Counts, Diagnostic};
 use crate::model::request::Severity;
 use crate::path::{AbsPath, DocUri};
-use crate::text::names::whole_names;
+use crate::text::names::replace_word;
 
 /// How the diagnostics above the severity of hints change. Hints only gray code out.
 #[derive(Default)]
@@ -86,19 +86,6 @@ fn without_notes(message: &str) -> String {
     message.lines().filter(|line| !line.starts_with("info: ")).collect::<Vec<_>>().join("\n")
 }
 
-/// Replaces a name wherever it occurs as a whole word.
-fn replace_word(text: &str, old: &str, new: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut from = 0;
-    for span in whole_names(text, old) {
-        out.push_str(&text[from..span.start]);
-        out.push_str(new);
-        from = span.end;
-    }
-    out.push_str(&text[from..]);
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,11 +94,5 @@ mod tests {
     fn notes_are_left_out() {
         let message = "Cannot resolve `x`\n\ninfo: Searched in:\ninfo:   1. src\nThe end";
         assert_eq!(without_notes(message), "Cannot resolve `x`\n\nThe end");
-    }
-
-    #[test]
-    fn whole_words_are_replaced() {
-        assert_eq!(replace_word("\"get\" of get_x, get", "get", "fetch"), "\"fetch\" of get_x, fetch");
-        assert_eq!(replace_word("aa", "a", "b"), "aa");
     }
 }

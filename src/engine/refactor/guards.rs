@@ -117,12 +117,11 @@ fn check_git(checks: &mut Checks<'_>, request: &Request, is_unplanned: bool, out
             0 => (String::new(), "it"),
             more => (format!(", and {more} more"), "them"),
         };
+        // Before there is a plan, the weaker option may be enough.
+        checks.offer_elsewhere();
         let note = match is_unplanned {
             true => String::new(),
-            false => {
-                checks.offer_elsewhere();
-                format!(" (this edit does not change {them})")
-            }
+            false => format!(" (this edit does not change {them})"),
         };
         let what = format!("{path} {state}{more}{note}");
         let paths: Vec<String> = report.elsewhere.keys().cloned().collect();

@@ -24,8 +24,7 @@ pub(super) async fn diagnostics<'p>(
     let paths: Vec<&AbsPath> = paths.collect();
     // A trace records the server's answers, and an answer with both coordinate systems is complete only if it is computed.
     let is_cached = cx.settings.keep && cx.state.tape.is_off() && !cx.settings.verbose;
-    let inputs =
-        if is_cached { inputs_digest(cx.request, &cx.state.inputs, &cx.settings.cache) } else { None };
+    let inputs = if is_cached { inputs_digest(cx.request, &cx.state.inputs, cx.settings) } else { None };
     let Some(inputs) = inputs else {
         return speculate::diagnostics(cx, &cx.state.files, cx.locations, paths.into_iter()).await;
     };

@@ -230,7 +230,7 @@ async fn answer(
     let inputs = scanner.scan_since(Instant::now(), &engine.settings, None).await?;
     let caveat = reads_live(&inputs, &settings.root, tree);
     let memo = Memo::of(settings);
-    let key = MemoKey::of(&request, &inputs, &settings.cache);
+    let key = MemoKey::of(&request, &inputs, settings);
     let cached = match (memo, key) {
         (Some(memo), Some(key)) => {
             let found = blocking(move || (memo.get(&key), memo)).await?;

@@ -335,6 +335,10 @@ impl Checker<'_> {
                     leads_to: real_path.to_string(),
                 });
             }
+            // The folder around it may have become a git folder since.
+            if self.absolute(real_path).is_some_and(|real| self.is_in_git_folder(&real)) {
+                return Err(TransactionError::GitFolder { path: path.clone() });
+            }
             return Ok(real_path.clone());
         }
         if touches_git(path.as_str()) {
@@ -363,6 +367,13 @@ impl Checker<'_> {
         }
     }
 
+    fn absolute(&self, path: &RealPath) -> Option<AbsPath> {
+        match path.outside {
+            true => AbsPath::new(format!("/{}", path.path)).ok(),
+            false => Some(self.root.join(&path.path)),
+        }
+    }
+
     /// Whether a file is in a git folder of any name, below the workspace's root if it is in the workspace: git would run its hooks,
     /// and what its configuration names.
     fn is_in_git_folder(&self, real: &AbsPath) -> bool {
@@ -383,13 +394,9 @@ impl Checker<'_> {
     /// Refuses new files that together, or with files that are there, make a folder that git takes for a git folder (see
     /// [`is_git_folder`]), with a configuration that git would follow in it.
     fn check_made_git_folders(&self, entries: &[JournalEntry]) -> Result<(), TransactionError> {
-        let absolute = |path: &RealPath| match path.outside {
-            true => AbsPath::new(format!("/{}", path.path)).ok(),
-            false => Some(self.root.join(&path.path)),
-        };
         let created = entries.iter().filter(|entry| entry.before.is_none());
         let created: Vec<(&WorkspacePath, AbsPath)> =
-            created.filter_map(|entry| Some((&entry.path, absolute(&entry.real_path)?))).collect();
+            created.filter_map(|entry| Some((&entry.path, self.absolute(&entry.real_path)?))).collect();
         let mut made: BTreeMap<AbsPath, BTreeSet<String>> = BTreeMap::new();
         for (_, file) in &created {
             let mut at = file.clone();

@@ -1,0 +1,215 @@
+//! What a name may mean in branches of which a server reads only one:
+//!
+//! ```text
+//! if sys.platform == "win32":
+//!     terminal = Windows()
+//! else:
+//!     terminal = Posix()
+//! ```
+//!
+//! A server takes one platform, one version of Python and `TYPE_CHECKING` for granted. The program may run with others.
+
+use std::collections::BTreeMap;
+
+use tree_sitter::Node;
+
+use super::syntax::{children, dotted, parse_now, text_of, unwrapped};
+
+/// What a condition that servers take as constant has in its text.
+const CONDITIONS: [&str; 5] =
+    ["sys.platform", "platform ==", "platform.startswith", "version_info", "TYPE_CHECKING"];
+
+/// A condition that is too common as a word.
+const NAME_OF_SYSTEM: &str = "os.name";
+
+/// Where statements begin, each with the number of a branch of it.
+type Branches = Vec<(usize, usize)>;
+
+/// The classes that one name may mean, or be an object of, by the branches in which it gets its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BranchedName {
+    /// The dotted names that stand for the class in the file, with the branches around them.
+    meanings: Vec<(Branches, Vec<String>)>,
+}
+
+impl BranchedName {
+    /// Two dotted names of which a server knows one, because they are in branches of which one is read.
+    pub fn alternatives(&self) -> impl Iterator<Item = (&[String], &[String])> {
+        self.meanings.iter().flat_map(|(branches, one)| {
+            let others =
+                self.meanings.iter().filter(move |(others, other)| others != branches && other != one);
+            others.map(|(_, other)| (one.as_slice(), other.as_slice()))
+        })
+    }
+}
+
+/// The names of a text whose values depend on a platform, a version or `TYPE_CHECKING`.
+#[must_use]
+pub fn branched_names(text: &str) -> Vec<BranchedName> {
+    if !is_fixed(text) {
+        return Vec::new();
+    }
+    let tree = parse_now(text);
+    let mut found: BTreeMap<String, BranchedName> = BTreeMap::new();
+    // With the branches and the name of the function around.
+    let mut pending: Vec<(Node<'_>, Branches, String)> = vec![(tree.root_node(), Vec::new(), String::new())];
+    let mut add = |name: String, branches: &Branches, value: Node<'_>| {
+        let known = found.entry(name).or_insert_with(|| BranchedName { meanings: Vec::new() });
+        add_meanings(&mut known.meanings, branches, value, text);
+    };
+    while let Some((node, branches, function)) = pending.pop() {
+        let field = |name| node.child_by_field_name(name);
+        let mut around = function.clone();
+        match node.kind() {
+            "if_statement"
+                if field("condition").is_some_and(|condition| is_fixed(text_of(condition, text))) =>
+            {
+                for (at, child) in children(node).enumerate() {
+                    let branches = [branches.clone(), vec![(node.start_byte(), at)]].concat();
+                    pending.push((child, branches, function.clone()));
+                }
+                continue;
+            }
+            "assignment" => {
+                if let (Some(target), Some(value)) = (field("left"), field("right").or_else(|| field("type")))
+                {
+                    add(format!("{function} {}", text_of(target, text)), &branches, value);
+                    // An attribute of an object is set and read in several methods.
+                    if target.kind() == "attribute" {
+                        add(text_of(target, text).to_owned(), &branches, value);
+                    }
+                }
+            }
+            "return_statement" => {
+                if let Some(value) = children(node).next() {
+                    add(format!("return {function}"), &branches, value);
+                }
+            }
+            "function_definition" => {
+                around = field("name").map_or_else(String::new, |name| text_of(name, text).to_owned());
+                if let Some(result) = field("return_type") {
+                    add(format!("return {around}"), &branches, result);
+                }
+            }
+            "class_definition" => {
+                let name = field("name").map_or("", |name| text_of(name, text));
+                for base in field("superclasses").into_iter().flat_map(children) {
+                    add(format!("{function} {name}"), &branches, base);
+                }
+            }
+            _ => {}
+        }
+        let mut branches = branches;
+        for child in children(node) {
+            pending.push((child, branches.clone(), around.clone()));
+            // What follows is the other branch.
+            if ends_in_a_branch(child, text) {
+                branches.push((child.start_byte(), usize::MAX));
+            }
+        }
+    }
+    let depends = |name: &BranchedName| name.alternatives().next().is_some();
+    found.into_values().filter(depends).collect()
+}
+
+/// Whether the rest of a block does not run after a branch of this statement, of which servers read one.
+fn ends_in_a_branch(statement: Node<'_>, text: &str) -> bool {
+    let field = |name| statement.child_by_field_name(name);
+    let is_last = |block: Node<'_>| {
+        let last = children(block).last();
+        last.is_some_and(|last| {
+            matches!(last.kind(), "return_statement" | "raise_statement" | "continue_statement")
+        })
+    };
+    statement.kind() == "if_statement"
+        && field("condition").is_some_and(|condition| is_fixed(text_of(condition, text)))
+        && field("consequence").is_some_and(is_last)
+}
+
+/// Adds the classes that a value names: itself, what it calls, the alternatives of a conditional expression.
+fn add_meanings(
+    meanings: &mut Vec<(Branches, Vec<String>)>,
+    branches: &Branches,
+    value: Node<'_>,
+    text: &str,
+) {
+    let mut value = unwrapped(value);
+    while value.kind() == "type" {
+        let Some(inner) = children(value).next() else { return };
+        value = inner;
+    }
+    match value.kind() {
+        "call" => {
+            if let Some(called) = value.child_by_field_name("function") {
+                add_meanings(meanings, branches, called, text);
+            }
+        }
+        "conditional_expression" => {
+            let parts: Vec<Node<'_>> = children(value).collect();
+            let is_constant = parts.get(1).is_some_and(|condition| is_fixed(text_of(*condition, text)));
+            for at in [0, 2] {
+                let Some(part) = parts.get(at) else { continue };
+                let own = if is_constant { vec![(value.start_byte(), at)] } else { Vec::new() };
+                add_meanings(meanings, &[branches.clone(), own].concat(), *part, text);
+            }
+        }
+        _ => {
+            if let Some(name) = dotted(value, text) {
+                let chain = name.split('.').map(str::to_owned).collect();
+                meanings.push((branches.clone(), chain));
+            }
+        }
+    }
+}
+
+/// Whether a condition is one that servers take as constant, or a text may have one.
+fn is_fixed(condition: &str) -> bool {
+    CONDITIONS.iter().any(|part| condition.contains(part)) || condition.contains(NAME_OF_SYSTEM)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(text: &str) -> Vec<(String, String)> {
+        let names = branched_names(text);
+        let all = names.iter().flat_map(|name| {
+            name.alternatives().map(|(one, other)| (one.join("."), other.join("."))).collect::<Vec<_>>()
+        });
+        let mut all: Vec<_> = all.filter(|(one, other)| one < other).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    #[test]
+    fn values_in_branches_are_alternatives() {
+        let posix_or_win = vec![("Posix".to_owned(), "Win".to_owned())];
+        for text in [
+            "if sys.platform == 'x':\n    t = Posix()\nelse:\n    t = Win()\n",
+            "if sys.version_info >= (3, 9):\n    T = Posix\nelif 1:\n    T = Win\n",
+            "t = Posix()\nif os.name == 'nt':\n    t = Win()\n",
+            "t = Win() if sys.platform == 'win32' else Posix()\n",
+            "class C:\n    def __init__(self):\n        if TYPE_CHECKING:\n            self.t = Posix()\n        else:\n            self.t = Win()\n",
+            "def make():\n    if sys.platform == 'win32':\n        return Win()\n    return Posix()\n",
+            "if os.name == 'nt':\n    def make() -> Win: ...\nelse:\n    def make() -> Posix: ...\n",
+            "if os.name == 'nt':\n    class K(Win): ...\nelse:\n    class K(Posix): ...\n",
+            "if sys.platform.startswith('win'):\n    t: Win\nelse:\n    t: Posix\n",
+            "def f():\n    t = Win()\n    if sys.platform == 'win32':\n        return t\n    t = Posix()\n",
+        ] {
+            assert_eq!(pairs(text), posix_or_win, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_values_are_not() {
+        for text in [
+            "if x:\n    t = Posix()\nelse:\n    t = Win()\n",
+            "if sys.platform == 'x':\n    t = Posix()\n    t = Win()\n",
+            "if sys.platform == 'x':\n    t = Posix()\nelse:\n    u = Win()\n",
+            "def f():\n    if os.name == 'nt':\n        t = Win()\ndef g():\n    t = Posix()\n",
+        ] {
+            assert_eq!(pairs(text), Vec::new(), "{text}");
+        }
+    }
+}
