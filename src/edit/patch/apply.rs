@@ -188,7 +188,9 @@ fn place(old: &[&[u8]], hunk: &Hunk, wanted: Option<usize>, from: usize) -> Opti
         return Some(Placement { at, skipped: (0, 0), how });
     }
     for fuzz in 1..=MAX_FUZZ {
-        let (above, below) = (leading.min(fuzz), trailing.min(fuzz));
+        let above = leading.min(fuzz);
+        // A hunk may have nothing but context.
+        let below = trailing.min(fuzz).min(hunk.lines.len() - above);
         let some = expected(above, below);
         // One line alone, or without context, is too little to show the place.
         let has_context = some.iter().any(|line| matches!(line, HunkLine::Context(_)));
@@ -284,6 +286,13 @@ mod tests {
     fn applied(content: &str, diff: &str) -> Result<String, Vec<Conflict>> {
         let file = parse(diff.as_bytes()).unwrap().remove(0);
         apply(content.as_bytes(), &file).map(|applied| String::from_utf8(applied.content).unwrap())
+    }
+
+    #[test]
+    fn a_hunk_of_context_alone_changes_nothing_or_does_not_fit() {
+        let diff = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n one\n";
+        assert_eq!(applied("one\n", diff).unwrap(), "one\n");
+        assert!(applied("two\n", diff).is_err());
     }
 
     #[test]
