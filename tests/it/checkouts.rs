@@ -144,3 +144,17 @@ fn a_branch_for_another_platform_leaves_a_use_unresolved() {
         assert!(uses == 2 || unresolved == Some(1), "{name}: {found}");
     }
 }
+
+#[test]
+fn a_module_beside_a_script_may_be_the_one_that_is_imported() {
+    let env = TestEnv::ty(&Project::parse(
+        "//- /util.py\ndef f(x): ...\n//- /tests/util.py\ndef f(x): ...\n//- /tests/use.py\nimport util\nutil.f(1)\n\
+         //- /pkg/__init__.py\n//- /pkg/util.py\ndef f(x): ...\n//- /pkg/use.py\nimport util\nutil.f(1)\n//- /pyproject.toml\n",
+    ));
+    let unresolved = |path: &str| {
+        let found = env.lanser(["refs", path, "--json"]).answer();
+        found["facts"]["completeness"]["unresolved"]["count"].as_u64()
+    };
+    assert_eq!(unresolved("tests/util.py:1:5"), Some(1));
+    assert_eq!(unresolved("pkg/util.py:1:5"), Some(0));
+}

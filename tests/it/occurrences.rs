@@ -223,7 +223,7 @@ fn calls_through_a_base_class_are_references() {
 
     let text = env.lanser(["refs", "py://sub#Sub.convert"]);
     let last = text.text().trim_end().lines().last().unwrap().to_owned();
-    assert_eq!(last, "6 references, 1 override, 1 unresolved (receiver type unknown): not complete");
+    assert_eq!(last, "6 references, 1 base method, 1 unresolved (receiver type unknown): not complete");
     assert!(text.text().contains("sub.py:12:7  o.convert(5)  [unresolved: receiver type unknown]"));
 }
 

@@ -134,14 +134,14 @@ fn configured_sources_are_seen_in_any_folder() {
 }
 
 #[test]
-fn the_memo_is_shared_by_checkouts_of_the_same_content() {
+fn the_memo_is_shared_by_trusted_checkouts_of_the_same_content() {
     let one = env();
     let mut two = TestEnv::named("another/place");
     for path in ["pkg/__init__.py", "pkg/shapes.py", "pkg/use.py", "tests/test_shapes.py"] {
         two.write(path, std::fs::read(one.file(path)).unwrap());
     }
     two.set("LANSER_CACHE_DIR", one.path("test-cache"));
-    let question = ["refs", "py://pkg.shapes#area", "--json", "--no-session"];
+    let question = ["refs", "py://pkg.shapes#area", "--json", "--no-session", "--trust-workspace"];
     let first = one.lanser(question).bundle();
     let second = two.lanser(question).bundle();
     assert_eq!(first["meta"]["volatile"]["served_from"], "server");
@@ -161,6 +161,10 @@ fn the_memo_is_shared_by_checkouts_of_the_same_content() {
     assert_eq!(third["meta"]["volatile"]["served_from"], "server");
     assert_eq!(portable(&first), portable(&third));
     assert_eq!((memo()["damaged"].as_u64(), memo()["answers"].as_u64()), (Some(0), Some(1)));
+    // A checkout that is not trusted may have what decides an answer and is not among the inputs.
+    let untrusted = two.lanser(&question[..4]).bundle();
+    assert_eq!(untrusted["meta"]["volatile"]["served_from"], "server");
+    assert_eq!(portable(&first), portable(&untrusted));
 }
 
 /// The files below a folder.

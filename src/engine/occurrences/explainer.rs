@@ -33,7 +33,7 @@ use crate::python::scopes::{ScopeKind, Scopes};
 use crate::python::usage::{TokenUse, Usage};
 use crate::tape::IoKind;
 use crate::text::Position;
-use crate::workspace::files::{Document, Files as _};
+use crate::workspace::files::{Document, FileKind, Files as _};
 
 /// How many tokens are explained at a time where the order of requests does not matter.
 const FREE_WINDOW: usize = 4 * WINDOW;
@@ -401,7 +401,21 @@ impl<'l> Explainer<'l> {
         if ANY_NAME.contains(&defined.name.as_str()) {
             return DefinitionMatch::AnyName;
         }
+        if defined.name == self.symbol.name && self.is_beside(token, &document.path) {
+            return DefinitionMatch::Alternative;
+        }
         self.match_definition(token, &defined)
+    }
+
+    /// Whether a module of the name of this one is beside the token's file, and has the symbol. Python takes that if the file is run
+    /// as a script or a test. In a package, it does not.
+    fn is_beside(&self, token: &Token, module: &AbsPath) -> bool {
+        let (folder, files) = (token.document.path.parent(), &self.cx.state.files);
+        let is_namesake = |(path, _): &(AbsPath, usize)| {
+            path.parent() == folder && module.parent() != folder && path.file_name() == module.file_name()
+        };
+        self.symbol.definitions.iter().any(is_namesake)
+            && files.kind(&folder.join("__init__.py")) == FileKind::Missing
     }
 
     /// How a call reaches the parameter through the same parameter of the same method in a base class or a derived one.
