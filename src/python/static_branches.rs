@@ -22,6 +22,10 @@ const CONDITIONS: [&str; 5] =
 /// A condition that is too common as a word.
 const NAME_OF_SYSTEM: &str = "os.name";
 
+/// At most this many branches around a value count, and values of one name: time and memory stay in proportion to the text.
+const MAX_BRANCHES: usize = 16;
+const MAX_MEANINGS: usize = 64;
+
 /// Where statements begin, each with the number of a branch of it.
 type Branches = Vec<(usize, usize)>;
 
@@ -65,8 +69,7 @@ pub fn branched_names(text: &str) -> Vec<BranchedName> {
                 if field("condition").is_some_and(|condition| is_fixed(text_of(condition, text))) =>
             {
                 for (at, child) in children(node).enumerate() {
-                    let branches = [branches.clone(), vec![(node.start_byte(), at)]].concat();
-                    pending.push((child, branches, function.clone()));
+                    pending.push((child, within(&branches, (node.start_byte(), at)), function.clone()));
                 }
                 continue;
             }
@@ -104,7 +107,7 @@ pub fn branched_names(text: &str) -> Vec<BranchedName> {
             pending.push((child, branches.clone(), around.clone()));
             // What follows is the other branch.
             if ends_in_a_branch(child, text) {
-                branches.push((child.start_byte(), usize::MAX));
+                branches = within(&branches, (child.start_byte(), usize::MAX));
             }
         }
     }
@@ -126,6 +129,14 @@ fn ends_in_a_branch(statement: Node<'_>, text: &str) -> bool {
         && field("consequence").is_some_and(is_last)
 }
 
+fn within(around: &Branches, branch: (usize, usize)) -> Branches {
+    let mut branches = around.clone();
+    if branches.len() < MAX_BRANCHES {
+        branches.push(branch);
+    }
+    branches
+}
+
 /// Adds the classes that a value names: itself, what it calls, the alternatives of a conditional expression.
 fn add_meanings(
     meanings: &mut Vec<(Branches, Vec<String>)>,
@@ -133,30 +144,29 @@ fn add_meanings(
     value: Node<'_>,
     text: &str,
 ) {
-    let mut value = unwrapped(value);
-    while value.kind() == "type" {
-        let Some(inner) = children(value).next() else { return };
-        value = inner;
-    }
-    match value.kind() {
-        "call" => {
-            if let Some(called) = value.child_by_field_name("function") {
-                add_meanings(meanings, branches, called, text);
+    let mut pending = vec![(value, branches.clone())];
+    while let Some((value, branches)) = pending.pop() {
+        let value = unwrapped(value);
+        match value.kind() {
+            "type" => pending.extend(children(value).next().map(|inner| (inner, branches))),
+            "call" => pending.extend(value.child_by_field_name("function").map(|called| (called, branches))),
+            "conditional_expression" => {
+                let parts: Vec<Node<'_>> = children(value).collect();
+                let is_constant = parts.get(1).is_some_and(|condition| is_fixed(text_of(*condition, text)));
+                for at in [0, 2] {
+                    let own = || within(&branches, (value.start_byte(), at));
+                    let branches = if is_constant { own() } else { branches.clone() };
+                    pending.extend(parts.get(at).map(|part| (*part, branches)));
+                }
             }
-        }
-        "conditional_expression" => {
-            let parts: Vec<Node<'_>> = children(value).collect();
-            let is_constant = parts.get(1).is_some_and(|condition| is_fixed(text_of(*condition, text)));
-            for at in [0, 2] {
-                let Some(part) = parts.get(at) else { continue };
-                let own = if is_constant { vec![(value.start_byte(), at)] } else { Vec::new() };
-                add_meanings(meanings, &[branches.clone(), own].concat(), *part, text);
-            }
-        }
-        _ => {
-            if let Some(name) = dotted(value, text) {
-                let chain = name.split('.').map(str::to_owned).collect();
-                meanings.push((branches.clone(), chain));
+            _ => {
+                let chain = dotted(value, text).map(|name| name.split('.').map(str::to_owned).collect());
+                let meaning = chain.map(|chain| (branches, chain));
+                if let Some(meaning) = meaning.filter(|meaning| !meanings.contains(meaning))
+                    && meanings.len() < MAX_MEANINGS
+                {
+                    meanings.push(meaning);
+                }
             }
         }
     }
@@ -198,6 +208,20 @@ mod tests {
             "def f():\n    t = Win()\n    if sys.platform == 'win32':\n        return t\n    t = Posix()\n",
         ] {
             assert_eq!(pairs(text), posix_or_win, "{text}");
+        }
+    }
+
+    #[test]
+    fn hostile_texts_end() {
+        let many = |part: &str| format!("import os\nos.name\ndef f():\n{}", part.repeat(20_000));
+        for text in [
+            many("    if os.name:\n        return A()\n    t = B()\n"),
+            format!("t = f{} if os.name else 1\n", "()".repeat(100_000)),
+            format!("t = {}1\n", "a if os.name else ".repeat(5_000)),
+            (0..20_000).map(|n| format!("t = A{n}()\n")).collect::<String>() + "if os.name:\n    t = B()\n",
+        ] {
+            let found = branched_names(&text);
+            assert!(found.iter().all(|name| name.meanings.len() <= MAX_MEANINGS));
         }
     }
 
