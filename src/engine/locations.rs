@@ -68,7 +68,12 @@ impl LocationBuilder<'_> {
         let uri = self.paths.uri(path);
         let Ok(document) = self.files.read(path) else {
             // The file cannot be read any more, so the server's columns are used unconverted.
-            let at = cursor_selector(&uri, range.start.line + 1, range.start.column + 1, self.server_unit);
+            let at = cursor_selector(
+                &uri,
+                range.start.line.saturating_add(1),
+                range.start.column.saturating_add(1),
+                self.server_unit,
+            );
             return (uri, at, None);
         };
         let start = self.display(&document, range.start);
@@ -115,7 +120,7 @@ impl LocationBuilder<'_> {
         match offset {
             Some(offset) => document.lines.display(&document.text, offset, self.io_unit),
             // The server reports a line that the file does not have: passed on unconverted.
-            None => (position.line + 1, position.column + 1),
+            None => (position.line.saturating_add(1), position.column.saturating_add(1)),
         }
     }
 

@@ -55,9 +55,12 @@ impl TraceWriter {
     /// # Errors
     /// When the file cannot be opened for reading and writing, or is not a trace.
     pub fn open(path: &AbsPath, argv: Vec<String>) -> io::Result<Self> {
-        // A link may be the checkout's: nothing is created where it leads.
-        let creates = !path.as_path().is_symlink();
-        let file = OpenOptions::new().read(true).append(true).create(creates).open(path.as_path())?;
+        // A link may be the checkout's: nothing is made where it leads.
+        let is_empty = || std::fs::metadata(path.as_path()).map_or(true, |file| file.len() == 0);
+        if path.as_path().is_symlink() && is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link to what is no trace"));
+        }
+        let file = OpenOptions::new().read(true).append(true).create(true).open(path.as_path())?;
         let (known, content_index) = (BTreeSet::new(), ContentIndex::default());
         let state = WriterState { file, length: 0, last: 0, known, content_index };
         // Another writer may be creating it.

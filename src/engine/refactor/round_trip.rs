@@ -103,7 +103,7 @@ impl RoundTrip<'_> {
         }
         let at = |(path, start): &&(AbsPath, crate::text::Position)| {
             let uri = cx.locations.paths.uri(path);
-            format!("{uri}@L{}:C{}", start.line + 1, start.column + 1)
+            format!("{uri}@L{}:C{}", start.line.saturating_add(1), start.column.saturating_add(1))
         };
         let detail = format!(
             "the new name loses {} and gains {}",
