@@ -269,7 +269,9 @@ impl Policies {
                 workspace_jail: requested.outside.then_some(false),
                 allow_hard_links: requested.hard_links,
             },
+            // To override the check is `--allow-dirty`, which a workspace can limit.
             allow_dirty: match requested.dirty {
+                _ if overrides(CheckName::Git) => Some(DirtArg::All),
                 DirtyPolicy::None => None,
                 DirtyPolicy::Elsewhere => Some(DirtArg::Elsewhere),
                 DirtyPolicy::All => Some(DirtArg::All),
@@ -280,7 +282,8 @@ impl Policies {
             allow_new_diagnostics: false,
         };
         let mut guards = args.guards(&RenameGuardArgs::default(), self, root)?;
-        let rest = requested.overrides.iter().filter(|name| **name != CheckName::Target);
+        let rest =
+            requested.overrides.iter().filter(|name| !matches!(name, CheckName::Target | CheckName::Git));
         guards.overrides.extend(rest);
         if guards.workspace_allow.is_empty() {
             guards.workspace_allow.clone_from(&requested.workspace_allow);
@@ -344,6 +347,17 @@ mod tests {
         let by_user =
             Policies { workspace: FileConfig::default(), user }.apply_to(&Guards::default(), &root).unwrap();
         assert_eq!(by_user.dirty, DirtyPolicy::All);
+    }
+
+    #[test]
+    fn overriding_the_check_of_git_is_limited_like_its_option() {
+        let workspace = FileConfig { allow_dirty: Some("none".to_owned()), ..FileConfig::default() };
+        let requested = Guards { overrides: vec![CheckName::Git], ..Guards::default() };
+        let root = AbsPath::new("/w").unwrap();
+        let held = Policies { workspace, user: FileConfig::default() }.apply_to(&requested, &root).unwrap();
+        assert_eq!(held, Guards::default());
+        let free = Policies::default().apply_to(&requested, &root).unwrap();
+        assert_eq!(free, Guards { dirty: DirtyPolicy::All, ..Guards::default() });
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::blocking::{blocking, blocking_within, in_background};
+use super::blocking::{blocking, blocking_within, in_background, read_within};
 use super::context::{AnswerOrigin, Attempt, Deadline, needs_server};
 use super::dispatch::dispatch;
 use super::failure::Failure;
@@ -337,7 +337,8 @@ impl Engine {
             .then(|| self.shared.pool.start(WorkerKind::of(request, self.settings.server), &tools));
         if needs_server && may_presume {
             self.parse_ahead(request);
-            if let Some(inputs) = self.shared.scanner.presume(&self.settings, tools.clone()).await? {
+            let presumed = self.shared.scanner.presume(&self.settings, tools.clone());
+            if let Some(inputs) = read_within(self.settings.timeout, presumed).await? {
                 return Ok(AttemptInputs { inputs, fresh: false, starting });
             }
         }

@@ -1,7 +1,7 @@
 //! The memo: an on-disk cache of bundles, keyed by request and inputs.
 //!
-//! Unless the user named the server's program, no part of a key or of a cached bundle names a folder of this machine.
-//! So one memo serves every checkout of the same content, and can be copied to another machine. Only successful
+//! No cached bundle names a folder of this machine. A key has the path of the checkout unless that is trusted, so that one memo serves
+//! all trusted checkouts of the same content, and each of the others by itself (see [`Settings::cache_scope`]). Only successful
 //! bundles and plans of edits are cached. A bundle that is read back is used only if its `bundleId` matches its content.
 
 use std::io::{self, BufWriter, Write};
@@ -148,10 +148,7 @@ impl MemoKey {
             fields.push(main.as_str().as_bytes().to_vec());
             fields.push(program_digest(main, &settings.cache).ok()?.as_bytes().to_vec());
         }
-        // An environment is known by the records of its installer. A checkout that brings forged ones must not answer for others.
-        if !settings.trust_workspace {
-            fields.push(settings.checkout().as_str().as_bytes().to_vec());
-        }
+        fields.push(settings.cache_scope().into_bytes());
         if request.cmd.edits() {
             // A rename edits entry points.
             let root = inputs.snapshot.root();

@@ -108,7 +108,7 @@ impl RequestState {
         let files = DiskFiles::on(tape.clone());
         let contents = settings.keep.then(|| ContentStore::new(&settings.cache));
         let trails = settings.keep.then(|| DiskCache::new(settings.cache.join("trails"), MAX_TRAIL_BYTES));
-        let transactions = settings.transactions();
+        let (transactions, cache_scope) = (settings.transactions(), settings.cache_scope());
         let resolved = request.selector.as_ref().map(|selector| {
             let roots_of = |files: &dyn Files| inputs.roots_of(files);
             let world = ResolveContext {
@@ -120,6 +120,7 @@ impl RequestState {
                 contents: contents.as_ref(),
                 transactions: Some(&transactions),
                 trails: trails.as_ref(),
+                cache_scope: &cache_scope,
                 threads: settings.threads,
                 tape: &tape,
             };

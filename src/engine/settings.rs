@@ -91,6 +91,12 @@ impl Settings {
 }
 
 impl Settings {
+    /// What cached answers are kept apart by: the checkout, or nothing if that is trusted. A checkout may bring what decides an answer
+    /// and is not among its inputs, such as forged records of packages or a git repository without some objects.
+    pub(super) fn cache_scope(&self) -> String {
+        if self.trust_workspace { String::new() } else { self.checkout().to_string() }
+    }
+
     /// The transactions of the workspace.
     pub(super) fn transactions(&self) -> Transactions {
         Transactions::new(&self.root, &state_folder(&self.environment, &self.cache))

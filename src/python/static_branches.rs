@@ -16,11 +16,8 @@ use tree_sitter::Node;
 use super::syntax::{children, dotted, parse_now, text_of, unwrapped};
 
 /// What a condition that servers take as constant has in its text.
-const CONDITIONS: [&str; 5] =
-    ["sys.platform", "platform ==", "platform.startswith", "version_info", "TYPE_CHECKING"];
-
-/// A condition that is too common as a word.
-const NAME_OF_SYSTEM: &str = "os.name";
+const CONDITIONS: [&str; 6] =
+    ["sys.platform", "platform ==", "platform.startswith", "version_info", "TYPE_CHECKING", "os.name"];
 
 /// At most this many branches around a value count, and values of one name: time and memory stay in proportion to the text.
 const MAX_BRANCHES: usize = 16;
@@ -65,9 +62,7 @@ pub fn branched_names(text: &str) -> Vec<BranchedName> {
         let field = |name| node.child_by_field_name(name);
         let mut around = function.clone();
         match node.kind() {
-            "if_statement"
-                if field("condition").is_some_and(|condition| is_fixed(text_of(condition, text))) =>
-            {
+            "if_statement" if has_fixed_condition(node, text) => {
                 for (at, child) in children(node).enumerate() {
                     pending.push((child, within(&branches, (node.start_byte(), at)), function.clone()));
                 }
@@ -117,18 +112,20 @@ pub fn branched_names(text: &str) -> Vec<BranchedName> {
 
 /// Whether the rest of a block does not run after a branch of this statement, of which servers read one.
 fn ends_in_a_branch(statement: Node<'_>, text: &str) -> bool {
-    let field = |name| statement.child_by_field_name(name);
-    let is_last = |block: Node<'_>| {
-        let last = children(block).last();
-        last.is_some_and(|last| {
-            matches!(last.kind(), "return_statement" | "raise_statement" | "continue_statement")
-        })
-    };
+    let ends =
+        |last: Node<'_>| matches!(last.kind(), "return_statement" | "raise_statement" | "continue_statement");
+    let last = |block| children(block).last();
     statement.kind() == "if_statement"
-        && field("condition").is_some_and(|condition| is_fixed(text_of(condition, text)))
-        && field("consequence").is_some_and(is_last)
+        && has_fixed_condition(statement, text)
+        && statement.child_by_field_name("consequence").and_then(last).is_some_and(ends)
 }
 
+fn has_fixed_condition(statement: Node<'_>, text: &str) -> bool {
+    let condition = statement.child_by_field_name("condition");
+    condition.is_some_and(|condition| is_fixed(text_of(condition, text)))
+}
+
+/// The branches around what is in one more.
 fn within(around: &Branches, branch: (usize, usize)) -> Branches {
     let mut branches = around.clone();
     if branches.len() < MAX_BRANCHES {
@@ -174,7 +171,7 @@ fn add_meanings(
 
 /// Whether a condition is one that servers take as constant, or a text may have one.
 fn is_fixed(condition: &str) -> bool {
-    CONDITIONS.iter().any(|part| condition.contains(part)) || condition.contains(NAME_OF_SYSTEM)
+    CONDITIONS.iter().any(|part| condition.contains(part))
 }
 
 #[cfg(test)]

@@ -162,22 +162,19 @@ impl TrackedFolders {
         let mut read = BTreeSet::from([canonical(&worktree.git)]);
         while let Some(inside) = submodules.pop() {
             let top = root.join(&inside);
-            // Git enters no submodule through a link.
-            if canonical(&top) != real_root.join(&inside) {
-                tracked.note(top.as_path());
-                continue;
-            }
             if tracked.known_by.len() > MAX_FILES {
                 tracked.unreadable.insert(inside);
                 continue;
             }
-            match git_folder(&top) {
+            // Git enters no submodule through a link.
+            let is_own = canonical(&top) == real_root.join(&inside);
+            match is_own.then(|| git_folder(&top)).flatten() {
                 // No two worktrees have one index.
                 Some(git) if !read.insert(canonical(&git)) => drop(tracked.unreadable.insert(inside)),
                 Some(git) => submodules.extend(
                     tracked.read_index(&Worktree { top, git }, |path| Some(format!("{inside}/{path}"))),
                 ),
-                // It may be checked out later.
+                // It may be checked out later, or the link be replaced.
                 None => drop(tracked.note(top.join(".git").as_path())),
             }
         }

@@ -38,7 +38,8 @@ pub fn is_unmarked_disk(folder: &AbsPath) -> bool {
 pub fn is_of_system(folder: &AbsPath) -> bool {
     let folder = canonical(folder);
     let is_below = |top: &str| folder.as_str() == top || folder.as_str().starts_with(&format!("{top}/"));
-    folder.parent() == folder || ["/proc", "/sys", "/dev"].into_iter().any(is_below)
+    // The one in memory is like any other.
+    folder.parent() == folder || !is_below("/dev/shm") && ["/proc", "/sys", "/dev"].into_iter().any(is_below)
 }
 
 /// The outermost git worktree around the workspace, or the workspace itself outside of git. Its content is as
@@ -76,6 +77,8 @@ mod tests {
             ("/proc/self/root/proc", true),
             ("/usr", false),
             ("/process", false),
+            ("/dev", true),
+            ("/dev/shm/work", false),
         ] {
             assert_eq!(is_of_system(&AbsPath::new(folder).unwrap()), expected, "{folder}");
         }

@@ -20,7 +20,7 @@ use crate::path::{AbsPath, WorkspacePath};
 use crate::tape::{IoKind, Tape};
 use crate::text::{SourceEncoding, decode_source};
 
-const MAGIC: [u8; 8] = *b"lnsrst08";
+const MAGIC: [u8; 8] = *b"lnsrst09";
 
 /// The cache holds data of at most this many workspaces. That of django's 2,800 files takes 4 MB.
 const MAX_CACHED_WORKSPACES: usize = 128;

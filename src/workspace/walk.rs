@@ -8,7 +8,7 @@
 //! renaming an entry changes the times of its folder. Times close to the time of the walk prove nothing (git's "racy"
 //! rule), and folder times are trusted only on file systems that are known to update them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use super::cache_file::{FieldReader, FieldWriter};
 use super::code_folders::{CodeFolders, ENVIRONMENT_FILE, SkippedFolders, is_skipped, is_skipped_in};
 use super::files::canonical;
 use super::parallel::parallel_map;
-use super::scripts::{MAX_MAYBE_SCRIPTS, may_be_script};
+use super::scripts::{MAX_MAYBE_SCRIPTS, folder_of, folders_of_data, may_be_script};
 use crate::path::{AbsPath, WorkspacePath, is_python};
 
 /// Times within this many nanoseconds of the walk that recorded them are not trusted. The coarsest file systems have a
@@ -186,27 +186,24 @@ impl WorkspaceWalk {
         let root = reader.root;
         let real_root = canonical(root);
         let mut walk = Self::default();
-        let mut visited = BTreeSet::new();
-        let mut next = vec![String::new()];
-        while !next.is_empty() {
-            let part = reader.read_tree(std::mem::take(&mut next));
-            let links = part.iter().flat_map(|(path, folder)| folder.links_to_folders(path));
-            let links: BTreeSet<String> = links.map(str::to_owned).collect();
-            walk.folders.extend(part);
-            for link in links {
-                let target = canonical(&root.join(&link));
-                // What is in a folder that is skipped is read through the link, since Python imports it.
-                let inside =
-                    target.strip_prefix(&real_root).is_some_and(|path| walk.folders.contains_key(path));
-                let contains_root = real_root.strip_prefix(&target).is_some();
-                let visited_before = visited.iter().any(|seen| {
-                    target.strip_prefix(seen).is_some_and(|path| !path.split('/').any(is_skipped))
-                });
-                walk.links.insert(link.clone(), target.clone());
-                if !inside && !contains_root && !visited_before {
-                    visited.insert(target);
-                    next.push(link);
-                }
+        // The resolved targets that were walked, with the paths by which they were reached.
+        let mut walked = vec![(real_root.clone(), String::new())];
+        walk.folders.extend(reader.read_tree(vec![String::new()]));
+        let mut links: VecDeque<String> = walk.folder_links().into_iter().map(str::to_owned).collect();
+        while let Some(link) = links.pop_front() {
+            let target = canonical(&root.join(&link));
+            let contains_root = real_root.strip_prefix(&target).is_some();
+            // What is in a folder that is skipped is read through the link, since Python imports it.
+            let is_walked = walked.iter().any(|(real, path)| {
+                target.strip_prefix(real).is_some_and(|rest| walk.folders.contains_key(&below(path, rest)))
+            });
+            walk.links.insert(link.clone(), target.clone());
+            if !contains_root && !is_walked {
+                let part: BTreeMap<_, _> = reader.read_tree(vec![link.clone()]).into_iter().collect();
+                let found = part.iter().flat_map(|(path, folder)| folder.links_to_folders(path));
+                links.extend(found.map(str::to_owned));
+                walk.folders.extend(part);
+                walked.push((target, link));
             }
         }
         walk.is_complete = true;
@@ -226,7 +223,11 @@ impl WorkspaceWalk {
             let LinkTarget::Python(stat) = link.resolves_to else { return None };
             Some((WorkspacePath::new(&link.path)?, Some(stat)))
         });
-        self.folders.values().flat_map(|folder| folder.files.iter().cloned()).chain(linked).collect()
+        let mut files: BTreeMap<_, _> =
+            self.folders.values().flat_map(|folder| folder.files.iter().cloned()).chain(linked).collect();
+        let data = folders_of_data(files.keys());
+        files.retain(|path, _| path.is_python() || !data.contains(folder_of(path)));
+        files
     }
 
     /// Folders that could not be read, and names that are not UTF-8.
@@ -249,11 +250,8 @@ impl WorkspaceWalk {
             FolderKind::Unreadable => false,
         };
         for (path, folder) in self.folders.iter().filter(|(_, folder)| is_code(folder)) {
-            let is_python = |link: &SymbolicLink| {
-                matches!(link.resolves_to, LinkTarget::Python(_)) && is_python(&link.path)
-            };
             let is_module = |(path, _): &(WorkspacePath, Option<Stat>)| path.is_python();
-            if !folder.files.iter().any(is_module) && !folder.links.iter().any(is_python) {
+            if !folder.files.iter().any(is_module) && !folder.links.iter().any(SymbolicLink::is_module) {
                 shape.insert(format!("{path}/"));
             }
             shape.extend(folder.other.iter().cloned());
@@ -413,12 +411,16 @@ impl SymbolicLink {
         let target = std::fs::read_link(full_path.as_path()).unwrap_or_default().display().to_string();
         let resolves_to = match std::fs::metadata(full_path.as_path()) {
             Ok(metadata) if metadata.is_dir() => LinkTarget::Folder,
-            Ok(metadata) if metadata.is_file() && (is_python(&path) || may_be_script(name_of(&path))) => {
+            Ok(metadata) if metadata.is_file() && (is_python(&path) || may_be_script(&path)) => {
                 LinkTarget::Python(Stat::of(&metadata))
             }
             _ => LinkTarget::Other,
         };
         Self { path, target, resolves_to }
+    }
+
+    fn is_module(&self) -> bool {
+        matches!(self.resolves_to, LinkTarget::Python(_)) && is_python(&self.path)
     }
 }
 
@@ -526,17 +528,9 @@ impl FolderReader<'_> {
         }
         // File systems may list entries in any order.
         folder.files.sort();
-        let is_script_link = |link: &&mut SymbolicLink| {
-            matches!(link.resolves_to, LinkTarget::Python(_)) && !is_python(&link.path)
-        };
         let may_be_scripts = folder.files.iter().filter(|(path, _)| !path.is_python()).count();
-        if may_be_scripts + folder.links.iter_mut().filter(is_script_link).count() > MAX_MAYBE_SCRIPTS {
+        if may_be_scripts > MAX_MAYBE_SCRIPTS {
             folder.files.retain(|(path, _)| path.is_python());
-            folder
-                .links
-                .iter_mut()
-                .filter(is_script_link)
-                .for_each(|link| link.resolves_to = LinkTarget::Other);
         }
         folder.links.sort();
         folder.below.sort();
@@ -579,6 +573,11 @@ const fn updates_folder_times(_: &AbsPath) -> bool {
 }
 
 /// The path of an entry of a folder, both relative to the root.
+/// The path of what is in a folder, or of the folder itself.
+fn below(folder: &str, rest: &str) -> String {
+    if rest.is_empty() { folder.to_owned() } else { inside(folder, rest) }
+}
+
 fn inside(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
@@ -636,6 +635,35 @@ mod tests {
             let links = walk.import_layout().iter().filter(|line| line.contains(" -> ")).count();
             assert_eq!(links, 6, "{:?}", walk.import_layout());
         }
+    }
+
+    #[test]
+    fn what_is_skipped_is_read_through_links() {
+        let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let at = |path: &str| folder.path().join(path);
+        fs::create_dir_all(at(".hid/.deep")).unwrap();
+        fs::create_dir_all(outside.path().join("env/lib/foo")).unwrap();
+        fs::write(at(".hid/.deep/a.py"), "").unwrap();
+        fs::write(outside.path().join("env/pyvenv.cfg"), "").unwrap();
+        fs::write(outside.path().join("env/lib/foo/b.py"), "").unwrap();
+        symlink(outside.path(), at("all")).unwrap();
+        symlink(outside.path().join("env/lib/foo"), at("foo")).unwrap();
+        symlink(at(".hid"), at("hid")).unwrap();
+        symlink(at(".hid/.deep"), at(".hid/deep")).unwrap();
+        symlink(at(".hid"), at(".hid/.deep/loop")).unwrap();
+        fs::create_dir(at("data")).unwrap();
+        for number in 0..=MAX_MAYBE_SCRIPTS {
+            symlink(at("pkg"), at(&format!("data/{number}"))).unwrap();
+        }
+        fs::write(at("pkg"), "").unwrap();
+        let root = AbsPath::new(folder.path()).unwrap();
+        let rescan = |walk: &WorkspaceWalk| walk.rescan(&root, SkippedFolders::Skip, 2, i64::MAX);
+        let (walk, _) = rescan(&WorkspaceWalk::default());
+        let names = |walk: &WorkspaceWalk| {
+            walk.files().keys().map(|path| path.as_str().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&walk), ["foo/b.py", "hid/deep/a.py", "pkg"]);
+        assert_eq!(names(&rescan(&walk).0), names(&walk));
     }
 
     /// Makes one change in a folder or in one outside of it, chosen by a number.

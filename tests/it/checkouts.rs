@@ -15,7 +15,7 @@ fn commit(env: &TestEnv, folder: &str) {
     let folder = folder.to_str().unwrap();
     for args in [
         &["init", "-q"][..],
-        &["add", "-A", "-f"],
+        &["add", "-A"],
         &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"],
     ] {
         assert_eq!(env.run("git", ["-C", folder].iter().chain(args)).code, Some(0));
@@ -56,12 +56,15 @@ fn a_checkout_with_forged_records_does_not_answer_for_another() {
 fn code_behind_links_is_read() {
     let env = TestEnv::ty(&Project::parse("//- /unused.py\n"));
     let code = "from pkg.mod import f\nf(1)\n";
-    for (name, hidden, link, target) in [
-        ("a", ".hid/use.py", "code", ".hid"),
-        ("b", "node_modules/use.py", "code", "node_modules"),
-        ("c", "impl.txt", "run", "impl.txt"),
-        ("d", "x.txt", ".hid/use.py", "../x.txt"),
+    for (name, hidden, link, target, read) in [
+        ("a", ".hid/use.py", "code", ".hid", "code/use.py"),
+        ("b", "node_modules/use.py", "code", "node_modules", "code/use.py"),
+        ("c", "impl.txt", "run", "impl.txt", "run"),
+        ("d", "x.txt", ".hid/use.py", "../x.txt", ".hid/use.py"),
     ] {
+        // What git tracks is read without a link.
+        let ignored = if read == "code/use.py" { target } else { "" };
+        env.write(&format!("{name}/.gitignore"), ignored);
         env.write(&format!("{name}/pyproject.toml"), "");
         env.write(&format!("{name}/pkg/__init__.py"), "");
         env.write(&format!("{name}/pkg/mod.py"), "def f(x): ...\n");
@@ -71,7 +74,9 @@ fn code_behind_links_is_read() {
         symlink(target, &link).unwrap();
         commit(&env, name);
         let found = at(&env, name, &["refs", "pkg.mod.f", "--json"]).answer();
-        assert_eq!(found["facts"]["references"].as_array().unwrap().len(), 3, "{name}: {found}");
+        let references = found["facts"]["references"].as_array().unwrap();
+        assert_eq!(references.len(), 3, "{name}: {found}");
+        assert!(references.iter().any(|place| place["uri"] == read), "{name}: {found}");
     }
 }
 

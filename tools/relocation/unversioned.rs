@@ -58,6 +58,7 @@ impl Place {
             contents: None,
             transactions: None,
             trails: None,
+            cache_scope: "",
             threads: 2,
             tape: &Tape::off(),
         };

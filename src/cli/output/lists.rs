@@ -51,10 +51,12 @@ impl<'i, T> ListItem<'i, T> {
 /// are related.
 pub(super) fn counts(found: usize, noun: &str, related: usize, listed: &[Override]) -> Vec<String> {
     let are = |relation| !listed.is_empty() && listed.iter().all(|item| item.relation == relation);
-    let kind = match () {
-        () if are(FamilyRelation::Base) => "base method",
-        () if listed.is_empty() || are(FamilyRelation::Derived) => "override",
-        () => "related method",
+    let kind = if are(FamilyRelation::Base) {
+        "base method"
+    } else if listed.is_empty() || are(FamilyRelation::Derived) {
+        "override"
+    } else {
+        "related method"
     };
     let related = (related > 0).then(|| plural(related, kind));
     std::iter::once(plural(found, noun)).chain(related).collect()

@@ -23,7 +23,7 @@ use crate::model::facts::{
 use crate::model::request::{Severity, TypeDirection};
 use crate::model::resolution::{Candidate, Resolution, Resolved};
 use crate::path::encode_portable;
-use crate::text::{plural, shell_quote};
+use crate::text::{lines_without_notes, plural, shell_quote};
 
 /// A bundle as text.
 pub(super) struct BundleText {
@@ -481,9 +481,8 @@ pub(super) fn diagnostic(links: Links<'_>, item: &Diagnostic) -> String {
     let source = item.source.filter(|source| *source != DiagnosticSource::Lsp).map(DiagnosticSource::as_str);
     let names: Vec<&str> = source.into_iter().chain(item.rule.as_deref()).collect();
     let rule = if names.is_empty() { String::new() } else { format!(" ({})", names.join(" ")) };
-    // The notes that ty appends, which tell where it searched, are in the JSON form.
-    let mut lines =
-        item.message.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("info: "));
+    // The notes are in the JSON form.
+    let mut lines = lines_without_notes(&item.message).filter(|line| !line.trim().is_empty());
     let mut text =
         format!("{}  {severity}: {}{rule}\n", links.paint(&item.at), lines.next().unwrap_or_default());
     for more in lines {

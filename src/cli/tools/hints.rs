@@ -12,6 +12,9 @@ use crate::cli::skill::text_words;
 /// What a command begins with.
 const PROGRAM: &str = "lanser ";
 
+/// What an option begins with.
+const DASHES: &str = "--";
+
 /// What stands for the help of a verb; the name of the tool follows.
 const DESCRIPTION: &str = "the description of ";
 
@@ -63,20 +66,27 @@ pub(super) fn for_tools(hint: &str) -> String {
 
 /// A text in which the options that are arguments of tools have their names.
 fn as_arguments(text: &str) -> String {
-    let mut told = text.to_owned();
-    for option in options(text).filter(|option| is_argument(option)) {
-        told = told.replacen(&format!("--{option}"), &option.replace('-', "_"), 1);
+    let (mut told, mut from) = (String::new(), 0);
+    for (at, option) in option_spans(text).filter(|(_, option)| is_argument(option)) {
+        told += &text[from..at];
+        told += &option.replace('-', "_");
+        from = at + DASHES.len() + option.len();
     }
-    told
+    told + &text[from..]
 }
 
 /// The options in a text, without their dashes.
 fn options(text: &str) -> impl Iterator<Item = &str> {
+    option_spans(text).map(|(_, option)| option)
+}
+
+/// The same, each with the offset of its dashes.
+fn option_spans(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let end = |rest: &str| rest.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(rest.len());
-    let starts = text.match_indices("--").filter(|(at, _)| *at == 0 || text[..*at].ends_with([' ', '`']));
+    let starts = text.match_indices(DASHES).filter(|(at, _)| *at == 0 || text[..*at].ends_with([' ', '`']));
     starts.map(move |(at, dashes)| {
         let rest = &text[at + dashes.len()..];
-        &rest[..end(rest)]
+        (at, &rest[..end(rest)])
     })
 }
 
@@ -185,6 +195,10 @@ mod tests {
         // What is no argument is an option of the server.
         assert_eq!(for_tools("repeat it without --cursor; or wait"), "repeat it without cursor; or wait");
         assert_eq!(for_tools("with --include or --exclude PATH"), "with include or exclude PATH");
+        assert_eq!(
+            for_tools("pass --new-name, not --new"),
+            "pass --new-name, not new where `lanser mcp` is started"
+        );
         assert_eq!(
             for_tools("increase the limit with --timeout SECONDS"),
             "increase the limit with --timeout SECONDS where `lanser mcp` is started"

@@ -11,6 +11,7 @@ use crate::model::analyzer::DiagnosticSource;
 use crate::model::facts::{Counts, Diagnostic};
 use crate::model::request::Severity;
 use crate::path::{AbsPath, DocUri};
+use crate::text::lines_without_notes;
 use crate::text::names::replace_word;
 
 /// How the diagnostics above the severity of hints change. Hints only gray code out.
@@ -35,7 +36,7 @@ impl DiagnosticChanges {
         // A message may contain the old name before and the new one after, or the old name both times, for another symbol.
         let key = |found: &Diagnostic| {
             let renamed = comparison.renamed.iter();
-            let message = without_notes(&found.message);
+            let message = lines_without_notes(&found.message).collect::<Vec<_>>().join("\n");
             let message = renamed.fold(message, |message, (old, new)| replace_word(&message, old, new));
             let uri = moved.get(&found.uri).unwrap_or(&found.uri).clone();
             let source = found.source.filter(|source| *source != DiagnosticSource::Lsp);
@@ -78,21 +79,4 @@ fn without_hints(
 ) -> impl Iterator<Item = Diagnostic> {
     let remaining = found.into_iter().filter(move |(path, _)| !is_gone(path));
     remaining.flat_map(|(_, found)| found).filter(|found| found.severity > Severity::Hint)
-}
-
-/// A message without the notes that ty appends, which tell where it searched: in a copy of the workspace also in the folder of an
-/// editable install, which is the workspace itself.
-fn without_notes(message: &str) -> String {
-    message.lines().filter(|line| !line.starts_with("info: ")).collect::<Vec<_>>().join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn notes_are_left_out() {
-        let message = "Cannot resolve `x`\n\ninfo: Searched in:\ninfo:   1. src\nThe end";
-        assert_eq!(without_notes(message), "Cannot resolve `x`\n\nThe end");
-    }
 }

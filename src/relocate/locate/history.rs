@@ -205,7 +205,8 @@ fn commits_trail(
     past.walk(&key, |commits| {
         let ends = commits.ends();
         // Two builds of one version may give different answers.
-        let group = Digest::of_fields([env!("LANSER_BUILD").as_bytes(), ends.as_bytes()]);
+        let fields = [env!("LANSER_BUILD"), &ends, cx.cache_scope];
+        let group = Digest::of_fields(fields.map(str::as_bytes));
         let whole = Digest::of(key.as_bytes());
         let cached = cx.trails.and_then(|cache| serde_json::from_slice(&cache.get(&group, &whole)?).ok());
         cached.or_else(|| {

@@ -61,6 +61,8 @@ pub struct ResolveContext<'w> {
     pub transactions: Option<&'w Transactions>,
     /// The cached walks through the history.
     pub trails: Option<&'w DiskCache>,
+    /// What cached walks are kept apart by.
+    pub cache_scope: &'w str,
     /// The most threads that read files.
     pub threads: usize,
     /// Records or replays the I/O.
