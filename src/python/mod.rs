@@ -42,6 +42,7 @@ mod replaceable;
 pub mod roles;
 pub mod scopes;
 pub mod static_branches;
+pub mod static_conditions;
 pub(crate) mod stdlib;
 pub mod step;
 mod stub_location;

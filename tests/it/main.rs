@@ -24,6 +24,9 @@ mod docs;
 mod edits;
 /// Every documented exit code that a command can return, as text and as JSON.
 mod exit_codes;
+/// Objects whose classes depend on the platform and the like.
+mod static_branches;
+
 /// The same questions through every front end.
 mod front_ends;
 /// The help of every command.

@@ -7,62 +7,83 @@
 //!     from slow import Parser
 //! ```
 //!
-//! Looked for in files that have a word for another branch ([`CONDITIONS`]). There, a name may also get objects of different classes in
-//! branches of which a server reads one (see [`branched_names`]).
+//! or because it gets objects of different classes in branches of which a server reads one (see [`ValuesInBranches`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::super::context::RequestContext;
 use super::files_with;
 use crate::path::AbsPath;
-use crate::python::classes::{Class, Classes};
+use crate::python::classes::{Class, ClassId, Classes};
 use crate::python::module_imports::may_import_again;
 use crate::python::outline::{Imported, Outline};
-use crate::python::static_branches::{BranchedName, branched_names};
+use crate::python::static_branches::{Bound, NO_BRANCH, ValueInBranch, ValueOrigin, ValuesInBranches};
+use crate::python::static_conditions::{may_ask, may_have_known, may_have_switch, names_given};
 use crate::workspace::files::{Document, Files as _};
+use crate::workspace::parallel::parallel_map;
 
-/// The words of which a file has one that decides what it imports.
-const CONDITIONS: [&str; 6] = ["except", "else", "TYPE_CHECKING", "version_info", "platform", "os"];
+/// The words of which a file has one that decides what it imports, or what a name means.
+const CONDITIONS: [&str; 7] = ["except", "else", "if", "TYPE_CHECKING", "version_info", "platform", "os"];
+
+/// How many names are looked up for what they mean; a workspace that needs more has any class for any other one.
+const MAX_LOOKUPS: usize = 200_000;
 
 /// What may mean one of several classes.
 #[derive(Debug, Default)]
 pub(super) struct Alternatives {
     /// The names that a module binds several times, once in a branch and once by an import, with the files.
     imported: Vec<(AbsPath, String)>,
-    /// What depends on the platform and the like, with the files.
-    branched: Vec<(AbsPath, BranchedName)>,
+    /// What gets values in several branches: the classes that are named in each, with the branch.
+    branched: Vec<BTreeMap<FileBranch, Vec<Class>>>,
+    /// Whether not everything was looked at.
+    is_cut: bool,
 }
+
+/// A branch of a file; `None` for code that all servers read.
+type FileBranch = Option<(AbsPath, usize)>;
 
 impl Alternatives {
     /// Those of the workspace.
-    pub(super) fn find(cx: &RequestContext<'_>) -> Self {
+    pub(super) fn find(cx: &RequestContext<'_>, classes: &Classes<'_>) -> Self {
         let mut files: Vec<AbsPath> = CONDITIONS.iter().flat_map(|word| files_with(cx, word)).collect();
         files.sort();
         files.dedup();
+        let read = parallel_map(&files, cx.settings.threads, |path| {
+            let document = cx.state.files.read(path).ok()?;
+            let may_decide = may_have_known(&document.text) || may_have_switch(&document.text);
+            Some((names_in(&document), may_decide))
+        });
         let mut found = Self::default();
-        for path in files {
-            let Ok(document) = cx.state.files.read(&path) else { continue };
-            found.imported.extend(names_in(&document).into_iter().map(|name| (path.clone(), name)));
-            found
-                .branched
-                .extend(branched_names(&document.text).into_iter().map(|name| (path.clone(), name)));
+        let mut deciding = BTreeSet::new();
+        for (path, (names, may_decide)) in
+            files.iter().zip(read).filter_map(|(path, read)| Some((path, read?)))
+        {
+            found.imported.extend(names.into_iter().map(|name| (path.clone(), name)));
+            if may_decide {
+                deciding.insert(path.clone());
+            }
         }
+        let (mut search, asking) = ValueSearch::new(cx, classes, deciding);
+        found.branched = asking.iter().flat_map(|path| search.groups(path)).collect();
+        found.is_cut = search.is_cut;
         found
     }
 
     /// Whether a name of the workspace may mean either class, or classes that inherit from them.
     pub(super) fn are(&self, classes: &Classes<'_>, one: &Class, other: &Class) -> bool {
-        let leads_to = |path: &AbsPath, class: &Class, chain: &[String]| {
-            let found = classes.resolve(path, chain);
-            let mut found = found.iter().filter_map(|(file, at)| classes.class_at(file, *at));
-            let id = class.id();
-            found.any(|found| found.id() == id || classes.inherits(&found, &id))
+        if self.is_cut {
+            return true;
+        }
+        let leads = |found: &[Class], id: &ClassId| found.iter().any(|class| classes.inherits(class, id));
+        let (one_id, other_id) = (one.id(), other.id());
+        // One that has the values of a branch with the other class only does not know of the class.
+        let is_either = |branches: &BTreeMap<FileBranch, Vec<Class>>| {
+            let of = |id| branches.values().map(|found| leads(found, id)).collect::<Vec<bool>>();
+            let (one, other) = (of(&one_id), of(&other_id));
+            one.contains(&true) && one.iter().zip(&other).any(|(has_one, has_other)| *has_other && !has_one)
         };
-        let mut branched = self
-            .branched
-            .iter()
-            .flat_map(|(path, name)| name.alternatives().map(move |(first, second)| (path, first, second)));
-        if branched.any(|(path, first, second)| leads_to(path, one, first) && leads_to(path, other, second)) {
+        if self.branched.iter().any(is_either) {
             return true;
         }
         let qualified = one.id().name;
@@ -72,12 +93,195 @@ impl Alternatives {
             (0..=parts.len()).any(|from| {
                 let chain = std::iter::once(name.as_str()).chain(parts[from..].iter().copied());
                 let chain: Vec<String> = chain.map(str::to_owned).collect();
-                leads_to(path, one, &chain) && leads_to(path, other, &chain)
+                let leads_to = |class: &Class| {
+                    let found = classes.resolve(path, &chain);
+                    let mut found = found.iter().filter_map(|(file, at)| classes.class_at(file, *at));
+                    found.any(|found| classes.inherits(&found, &class.id()))
+                };
+                leads_to(one) && leads_to(other)
             })
         })
     }
 }
 
+/// A search for what gets values in several branches.
+struct ValueSearch<'s> {
+    cx: &'s RequestContext<'s>,
+    classes: &'s Classes<'s>,
+    /// The names whose values servers may know, in any file.
+    constants: BTreeSet<String>,
+    /// What was read of files.
+    files: BTreeMap<AbsPath, Arc<ValuesInBranches>>,
+    lookups: usize,
+    is_cut: bool,
+}
+
+impl<'s> ValueSearch<'s> {
+    /// A search with what is known in any file, of files that decide something; returns these and those that may ask for it.
+    fn new(
+        cx: &'s RequestContext<'s>,
+        classes: &'s Classes<'s>,
+        mut pending: BTreeSet<AbsPath>,
+    ) -> (Self, BTreeSet<AbsPath>) {
+        let constants = BTreeSet::new();
+        let mut search = Self { cx, classes, constants, files: BTreeMap::new(), lookups: 0, is_cut: false };
+        let mut asking = BTreeSet::new();
+        while !pending.is_empty() {
+            let files: Vec<AbsPath> = pending.iter().cloned().collect();
+            let read = parallel_map(&files, cx.settings.threads, |path| values_in(cx, path));
+            search.files.extend(files.into_iter().zip(read));
+            asking.append(&mut pending);
+            // A name may be known by others, in files that were not read.
+            let shared = search.files.values().flat_map(|values| &values.constants);
+            let constants = names_given(shared.filter(|one| one.is_shared), &search.constants);
+            let new: Vec<&str> = constants.difference(&search.constants).map(String::as_str).collect();
+            pending = new.iter().flat_map(|name| files_with(cx, name)).collect();
+            pending.retain(|path| {
+                let document = cx.state.files.read(path);
+                !asking.contains(path) && document.is_ok_and(|document| may_ask(&document.text, &new))
+            });
+            search.constants = constants;
+        }
+        (search, asking)
+    }
+
+    fn values(&mut self, path: &AbsPath) -> Arc<ValuesInBranches> {
+        let values = self.files.entry(path.clone()).or_insert_with(|| values_in(self.cx, path));
+        self.is_cut |= values.is_cut;
+        values.clone()
+    }
+
+    /// The branches of a file of which a server reads one, by the numbers of its branches.
+    fn fixed(&mut self, path: &AbsPath) -> Vec<FileBranch> {
+        let values = self.values(path);
+        let fixed = values.fixed_branches(&names_given(&values.constants, &self.constants));
+        fixed.into_iter().map(|branch| (branch != NO_BRANCH).then(|| (path.clone(), branch))).collect()
+    }
+
+    /// What gets values in several branches of a file.
+    fn groups(&mut self, path: &AbsPath) -> Vec<BTreeMap<FileBranch, Vec<Class>>> {
+        let fixed = self.fixed(path);
+        let mut found = Vec::new();
+        if fixed.iter().all(Option::is_none) {
+            return found;
+        }
+        for (bound, values) in &self.values(path).values {
+            let mut all: Vec<(AbsPath, FileBranch, &ValueInBranch)> =
+                values.iter().map(|value| (path.clone(), fixed[value.branch].clone(), value)).collect();
+            let above = match bound {
+                Bound::Attribute(_) if all.iter().any(|(_, branch, _)| branch.is_some()) => self.above(path),
+                _ => Vec::new(),
+            };
+            for (path, fixed, above) in &above {
+                let values = above.values.get(bound).into_iter().flatten();
+                all.extend(values.map(|value| (path.clone(), fixed[value.branch].clone(), value)));
+            }
+            if all.iter().all(|(_, branch, _)| *branch == all[0].1) {
+                continue;
+            }
+            let mut branches: BTreeMap<FileBranch, Vec<Class>> = BTreeMap::new();
+            for (path, branch, value) in all {
+                let classes = self.classes_of(&path, value);
+                branches.entry(branch).or_default().extend(classes);
+            }
+            if branches.values().any(|classes| !classes.is_empty()) {
+                found.push(branches);
+            }
+        }
+        found
+    }
+
+    /// The files from which the classes of a file inherit, with their branches and values.
+    fn above(&mut self, path: &AbsPath) -> Vec<(AbsPath, Vec<FileBranch>, Arc<ValuesInBranches>)> {
+        let classes = self.classes.in_file(path);
+        let above = classes.iter().flat_map(|class| self.classes.ancestors(class));
+        let files: BTreeSet<AbsPath> = above.map(|class| class.document().path.clone()).collect();
+        let files = files.into_iter().filter(|file| file != path && self.cx.state.is_in_workspace(file));
+        let files: Vec<AbsPath> = files.collect();
+        files.into_iter().map(|file| (file.clone(), self.fixed(&file), self.values(&file))).collect()
+    }
+
+    /// The classes that a value may be, or be an object of.
+    fn classes_of(&mut self, path: &AbsPath, value: &ValueInBranch) -> Vec<Class> {
+        let mut found: BTreeMap<ClassId, Class> = BTreeMap::new();
+        let mut known: BTreeSet<(AbsPath, String, ValueOrigin)> = BTreeSet::new();
+        let origins = |path: &AbsPath, value: &ValueInBranch| {
+            let of = |one: &ValueOrigin| (path.clone(), value.scope.clone(), one.clone());
+            value.origins.iter().map(of).collect::<Vec<_>>()
+        };
+        let mut pending = origins(path, value);
+        while let Some(next) = pending.pop() {
+            if !known.insert(next.clone()) {
+                continue;
+            }
+            self.lookups += 1;
+            if self.lookups > MAX_LOOKUPS {
+                self.is_cut = true;
+                break;
+            }
+            let (path, scope, one) = next;
+            let own = self.values(&path);
+            let (name, arguments) = match &one {
+                ValueOrigin::Name(name) => (name, None),
+                ValueOrigin::Call(name, arguments) => (name, Some(*arguments)),
+                ValueOrigin::Expression(at) => {
+                    pending.extend(own.at(*at).flat_map(|value| origins(&path, value)));
+                    continue;
+                }
+            };
+            let before = (pending.len(), found.len());
+            let is_plain = !name.contains('.');
+            if is_plain {
+                pending.extend(own.of(&scope, name).flat_map(|value| origins(&path, value)));
+            }
+            for (file, at) in self.named(&path, &scope, name) {
+                if let Some(class) = self.classes.class_at(&file, at) {
+                    found.insert(class.id(), class);
+                } else if let Some(defined) = self.classes.defined_at(&file, at) {
+                    let values = self.values(&file);
+                    let results = values.values.get(&Bound::Result(defined.qualname.join(".")));
+                    pending.extend(results.into_iter().flatten().flat_map(|value| origins(&file, value)));
+                }
+            }
+            if !is_plain && before == (pending.len(), found.len()) {
+                pending.extend(own.of(&scope, name).flat_map(|value| origins(&path, value)));
+            }
+            if before == (pending.len(), found.len()) {
+                let arguments = arguments.into_iter().flat_map(|at| own.at(at));
+                pending.extend(arguments.flat_map(|value| origins(&path, value)));
+            }
+        }
+        found.into_values().collect()
+    }
+
+    /// The classes and functions of the workspace that a dotted name means in a function, and the class before its last dot.
+    fn named(&self, path: &AbsPath, scope: &str, name: &str) -> Vec<(AbsPath, usize)> {
+        let mut found = if ["self", "cls"].contains(&name) {
+            let class: Vec<String> = scope.split('.').map(str::to_owned).collect();
+            let around = class.split_last().map_or(&[][..], |(_, around)| around);
+            self.classes.named(path, around).into_iter().map(|at| (path.clone(), at)).collect()
+        } else {
+            let parts: Vec<String> = name.split('.').map(str::to_owned).collect();
+            let mut found = self.classes.resolve(path, &parts);
+            if let Some((_, before)) = parts.split_last().filter(|(_, before)| !before.is_empty()) {
+                let above = self.classes.resolve(path, before);
+                found.extend(
+                    above.into_iter().filter(|(file, at)| self.classes.class_at(file, *at).is_some()),
+                );
+            }
+            found
+        };
+        found.retain(|(file, _)| self.cx.state.is_in_workspace(file));
+        found
+    }
+}
+
+fn values_in(cx: &RequestContext<'_>, path: &AbsPath) -> Arc<ValuesInBranches> {
+    let document = cx.state.files.read(path);
+    document.map(|document| ValuesInBranches::of_document(&document)).unwrap_or_default()
+}
+
+/// The names that a module binds several times, once in a branch and once by an import.
 fn names_in(document: &Document) -> Vec<String> {
     if !may_import_again(&document.text) {
         return Vec::new();

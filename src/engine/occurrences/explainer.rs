@@ -507,7 +507,7 @@ impl<'l> Explainer<'l> {
             let own = self.symbol.definitions.iter().filter_map(|(path, offset)| {
                 self.classes.defined_at(path, *offset).and_then(|defined| defined.class)
             });
-            let alternatives = self.alternatives.get_or_init(|| Alternatives::find(self.cx));
+            let alternatives = self.alternatives.get_or_init(|| Alternatives::find(self.cx, self.classes));
             let mut own = own.filter(|own| own.id() != class.id());
             own.any(|own| alternatives.are(self.classes, &own, class))
         })
