@@ -295,6 +295,20 @@ impl<'f> Classes<'f> {
         })
     }
 
+    /// The names by which the function is called that has a parameter at an offset of a file; a class by its constructor, too.
+    #[must_use]
+    pub fn callees_with_parameter(&self, file: &AbsPath, offset: usize) -> Vec<String> {
+        let Some(source) = self.source(file) else { return Vec::new() };
+        let all = &source.outline.definitions;
+        let has_it = |found: &&Definition| {
+            found.kind.is_function() && found.signature.as_ref().is_some_and(|span| span.contains(&offset))
+        };
+        let Some(function) = all.iter().rev().find(has_it) else { return Vec::new() };
+        let is_constructor = ["__init__", "__new__"].contains(&function.name.as_str());
+        let class = function.parent.filter(|_| is_constructor).map(|class| all[class].name.clone());
+        vec![class.unwrap_or_else(|| function.name.clone())]
+    }
+
     /// The class whose name begins at an offset of a file.
     #[must_use]
     pub fn class_at(&self, file: &AbsPath, offset: usize) -> Option<Class> {

@@ -13,6 +13,7 @@ use super::digest_cache::{DigestCache, MemorySize};
 use super::outline::Span;
 use super::syntax::{children, dotted, parse, preorder, text_of, unwrapped};
 use crate::digest::Digest;
+use crate::text::names::whole_names;
 use crate::workspace::files::Document;
 
 /// How a fixture provides its value.
@@ -58,6 +59,8 @@ pub struct RequestedFixture {
     pub class: Option<String>,
     /// An expression of the values that `parametrize` passes in place of a fixture.
     pub values: Option<String>,
+    /// Where `parametrize` names the fixture, to which it passes values (`indirect`).
+    pub named: Vec<Span>,
     /// Whether it has neither annotation nor default.
     pub is_bare: bool,
 }
@@ -150,7 +153,8 @@ fn function(node: Node<'_>, text: &str, is_collected: bool, found: &mut PytestFi
     } else if !is_test {
         return;
     }
-    let values = parametrized(&decorators, text);
+    let marks: Vec<Node<'_>> = decorators.iter().filter_map(|mark| parametrize(*mark, text)).collect();
+    let values = parametrized(&marks, text);
     let Some(list) = node.child_by_field_name("parameters") else { return };
     for (at, parameter) in children(list).filter(|child| child.kind() != "comment").enumerate() {
         let (token, is_bare) = match parameter.kind() {
@@ -169,6 +173,7 @@ fn function(node: Node<'_>, text: &str, is_collected: bool, found: &mut PytestFi
             function: name.byte_range(),
             class: class.clone(),
             values: values.get(requested).cloned(),
+            named: marks.iter().flat_map(|mark| named_indirectly(*mark, requested, text)).collect(),
             is_bare,
         });
     }
@@ -213,28 +218,64 @@ fn kind_of(function: Node<'_>, text: &str) -> FixtureKind {
     }
 }
 
-/// The values of each name that `parametrize` passes, as an expression of one of them.
-fn parametrized(decorators: &[Node<'_>], text: &str) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    for decorator in decorators {
-        let is_it = decorator
-            .child_by_field_name("function")
-            .and_then(|function| dotted(function, text))
-            .is_some_and(|name| name.rsplit('.').next() == Some("parametrize"));
-        let Some(arguments) = decorator.child_by_field_name("arguments").filter(|_| is_it) else { continue };
-        // `indirect`: the values are passed to fixtures of these names.
-        let is_indirect = children(arguments).any(|argument| {
-            argument.child_by_field_name("name").is_some_and(|name| text_of(name, text) == "indirect")
+/// The arguments of a decorator that is `parametrize`.
+fn parametrize<'t>(decorator: Node<'t>, text: &str) -> Option<Node<'t>> {
+    let called = dotted(decorator.child_by_field_name("function")?, text)?;
+    let arguments = decorator.child_by_field_name("arguments")?;
+    (called.rsplit('.').next() == Some("parametrize")).then_some(arguments)
+}
+
+/// The value of `indirect` among the arguments of `parametrize`: the names whose values are passed to fixtures.
+fn indirect<'t>(arguments: Node<'t>, text: &str) -> Option<Node<'t>> {
+    let mut arguments = children(arguments).filter(|argument| argument.kind() == "keyword_argument");
+    let named = |argument: &Node<'_>| {
+        argument.child_by_field_name("name").is_some_and(|name| text_of(name, text) == "indirect")
+    };
+    arguments.find(named)?.child_by_field_name("value").filter(|value| value.kind() != "false")
+}
+
+/// The arguments of `parametrize` without names.
+fn positional<'t>(arguments: Node<'t>) -> impl Iterator<Item = Node<'t>> {
+    children(arguments).filter(|argument| !matches!(argument.kind(), "keyword_argument" | "comment"))
+}
+
+/// Where `parametrize` names a fixture to which it passes values.
+fn named_indirectly(arguments: Node<'_>, name: &str, text: &str) -> Vec<Span> {
+    let Some(indirect) = indirect(arguments, text) else { return Vec::new() };
+    let listed = argument_names(indirect, text);
+    if matches!(indirect.kind(), "list" | "tuple") && !listed.iter().any(|listed| listed == name) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for names in positional(arguments).next().into_iter().chain([indirect]) {
+        preorder(names, |node| {
+            if node.kind() == "string_content" {
+                let spans = whole_names(text_of(node, text), name);
+                found.extend(spans.map(|span| node.start_byte() + span.start..node.start_byte() + span.end));
+            }
+            true
         });
-        if is_indirect {
-            continue;
-        }
-        let mut positional =
-            children(arguments).filter(|argument| !matches!(argument.kind(), "keyword_argument" | "comment"));
+    }
+    found
+}
+
+/// The values of each name that `parametrize` passes, as an expression of one of them.
+fn parametrized(marks: &[Node<'_>], text: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for arguments in marks {
+        let indirect = indirect(*arguments, text);
+        let is_passed_on = |name: &String| match indirect {
+            Some(names) if matches!(names.kind(), "list" | "tuple") => {
+                argument_names(names, text).contains(name)
+            }
+            Some(_) => true,
+            None => false,
+        };
+        let mut positional = positional(*arguments);
         let (Some(names), values) = (positional.next(), positional.next()) else { continue };
         let names = argument_names(names, text);
         let values = values.map(unwrapped).filter(|values| matches!(values.kind(), "list" | "tuple"));
-        for (at, name) in names.iter().enumerate() {
+        for (at, name) in names.iter().enumerate().filter(|(_, name)| !is_passed_on(name)) {
             let items = values.into_iter().flat_map(children).filter(|item| item.kind() != "comment");
             let all: Option<Vec<&str>> = items.map(|item| value_at(item, at, names.len(), text)).collect();
             let expression = match all {

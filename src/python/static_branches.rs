@@ -106,7 +106,7 @@ impl ValuesInBranches {
     /// For each branch the innermost one around it, or itself, of which servers know the condition if they know the values of some
     /// names; [`NO_BRANCH`] for none.
     #[must_use]
-    pub fn fixed_branches(&self, names: &BTreeSet<String>) -> Vec<usize> {
+    pub fn fixed_branches(&self, names: &[&BTreeSet<String>]) -> Vec<usize> {
         let mut fixed = vec![NO_BRANCH];
         for (at, (around, condition)) in self.branches.iter().enumerate() {
             fixed.push(if condition.is_given_by(names) { at + 1 } else { fixed[*around] });
@@ -179,6 +179,8 @@ struct Around {
     is_class: bool,
     /// Whether the result of the function around is annotated, which servers believe.
     is_annotated: bool,
+    /// Whether it is an operand of `and` or `or`.
+    is_in_boolean: bool,
 }
 
 struct Reader<'t> {
@@ -199,6 +201,7 @@ impl<'t> Reader<'t> {
             function: "".into(),
             is_class: false,
             is_annotated: false,
+            is_in_boolean: false,
         };
         let mut pending = vec![(root, start)];
         while let Some((node, around)) = pending.pop() {
@@ -217,16 +220,19 @@ impl<'t> Reader<'t> {
             };
             let condition = self.condition(node).map(Arc::new);
             let outer = inner.branch;
+            // The operands of `a or b or c` are those of its left operand, too.
+            let is_in_boolean = inner.is_in_boolean;
+            inner.is_in_boolean = node.kind() == "boolean_operator";
             let is_expression = matches!(node.kind(), "conditional_expression" | "boolean_operator");
             // The cases of a `match` are in a block.
             let is_match = node.kind() == "match_statement";
-            let parts = children(node).flat_map(|child| {
+            let inner_parts = parts_of(node).flat_map(|child| {
                 if is_match && child.kind() == "block" { children(child).collect() } else { vec![child] }
             });
-            for child in parts {
+            for child in inner_parts {
                 if let Some(condition) = &condition {
                     inner.branch = self.new_branch(outer, condition.clone());
-                    if is_expression {
+                    if is_expression && !is_in_boolean {
                         self.add(Bound::Expression(node.start_byte()), &inner, Some(child));
                     }
                 }
@@ -262,8 +268,8 @@ impl<'t> Reader<'t> {
                 let subjects = node.children_by_field_name("subject", &mut cursor);
                 subjects.map(of).fold(Knowledge::default(), Knowledge::or)
             }
-            "conditional_expression" => children(node).nth(1).map(of).unwrap_or_default(),
-            "boolean_operator" => field(node, "left"),
+            "conditional_expression" => parts_of(node).nth(1).map(of).unwrap_or_default(),
+            "boolean_operator" => of(node),
             _ => return None,
         };
         found.is_possible().then_some(found)
@@ -345,9 +351,9 @@ impl<'t> Reader<'t> {
                     continue;
                 }
                 _ => {
-                    let parts: Vec<Node<'t>> = children(target).collect();
+                    let parts: Vec<Node<'t>> = parts_of(target).collect();
                     let given: Vec<Node<'t>> =
-                        values[0].map(unwrapped).into_iter().flat_map(children).collect();
+                        values[0].map(unwrapped).into_iter().flat_map(parts_of).collect();
                     let is_pair = values[0].is_some_and(|value| {
                         let is_list = matches!(value.kind(), "tuple" | "expression_list" | "list");
                         let is_star = |part: &Node<'_>| part.kind().starts_with("list_splat");
@@ -441,6 +447,11 @@ impl<'t> Reader<'t> {
     }
 }
 
+/// The named children of a node without comments.
+fn parts_of<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
+    children(node).filter(|child| child.kind() != "comment")
+}
+
 /// Whether a string is the type of a `cast`, whose arguments are read.
 fn is_of_cast(string: Node<'_>, arguments: Node<'_>, text: &str) -> bool {
     arguments.kind() == "argument_list"
@@ -474,7 +485,7 @@ mod tests {
     /// Whether something in a text may be `Win` and `Posix` in different branches.
     fn has_alternatives(text: &str) -> bool {
         let found = read(text);
-        let fixed = found.fixed_branches(&names_given(&found.constants, &BTreeSet::new()));
+        let fixed = found.fixed_branches(&[&names_given(&found.constants, &BTreeSet::new())]);
         let leads = |value: &ValueInBranch, to: &str| {
             let mut pending = vec![value];
             let mut known = BTreeSet::new();
@@ -533,6 +544,7 @@ mod tests {
             "class C:\n    t = Posix()\n    def f(self):\n        if os.name == 'nt':\n            self.t = Win()\n",
             "def f(t=Win() if os.name == 'nt' else Posix()): ...\n",
             "def f():\n    t = Win()\n    assert os.name != 'nt'\n    t = Posix()\n",
+            "t = (\n    Win()  # win\n    if os.name == 'nt'\n    else Posix()\n)\n",
             "t = 1 if os.name == 'a' else Win() if os.name == 'nt' else Posix()\n",
         ] {
             assert!(has_alternatives(text), "{text}");

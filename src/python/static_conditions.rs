@@ -48,8 +48,8 @@ pub struct MaybeConstant {
 impl Knowledge {
     /// Whether servers know the value if they know those of some names.
     #[must_use]
-    pub fn is_given_by(&self, names: &BTreeSet<String>) -> bool {
-        self.is_certain || self.depends_on.iter().any(|name| names.contains(name))
+    pub fn is_given_by(&self, names: &[&BTreeSet<String>]) -> bool {
+        self.is_certain || self.depends_on.iter().any(|name| names.iter().any(|known| known.contains(name)))
     }
 
     /// That of one of several values.
@@ -92,8 +92,9 @@ impl KnownImports {
     pub(super) fn knowledge(&self, expression: Node<'_>, text: &str) -> Knowledge {
         let (chains, is_cut) = operands(expression, text);
         let is_certain = is_cut || chains.iter().any(|chain| self.is_known(chain));
-        let parts = chains.iter().flat_map(|chain| chain.split('.'));
-        Knowledge { is_certain, depends_on: parts.map(str::to_owned).collect() }
+        // Of `compat.WINDOWS` the last name; what is before it is a module or an object.
+        let names = chains.iter().filter(|_| !is_certain).filter_map(|chain| chain.rsplit('.').next());
+        Knowledge { is_certain, depends_on: names.map(str::to_owned).collect() }
     }
 
     fn is_known(&self, chain: &str) -> bool {
@@ -135,6 +136,8 @@ fn for_each_import(root: Node<'_>, text: &str, mut visit: impl FnMut(&str, &str,
 pub(super) fn constants_of(root: Node<'_>, text: &str, imports: &KnownImports) -> Vec<MaybeConstant> {
     let mut found = Vec::new();
     let mut add = |name: &str, is_shared: bool, value: Node<'_>| {
+        // Other files ask for what is true or false, or has the name of a constant; `self.name = os.name` is neither.
+        let is_shared = is_shared && (is_truth(value, text) || name.chars().all(|c| !c.is_lowercase()));
         let value = imports.knowledge(value, text);
         if value.is_possible() {
             found.push(MaybeConstant { name: name.to_owned(), is_shared, value });
@@ -152,7 +155,7 @@ pub(super) fn constants_of(root: Node<'_>, text: &str, imports: &KnownImports) -
                         "identifier" => add(text_of(target, text), function.is_none(), value),
                         "attribute" => {
                             let name = target.child_by_field_name("attribute");
-                            add(name.map_or("", |name| text_of(name, text)), true, value);
+                            add(name.map_or("", |name| text_of(name, text)), false, value);
                         }
                         _ => {}
                     }
@@ -184,21 +187,45 @@ pub(super) fn constants_of(root: Node<'_>, text: &str, imports: &KnownImports) -
     found
 }
 
-/// Some names whose values servers know, and those of constants that follow from them.
+/// Whether the value of an expression is true or false, as far as its form tells.
+fn is_truth(value: Node<'_>, text: &str) -> bool {
+    let value = unwrapped(value);
+    match value.kind() {
+        "comparison_operator" | "not_operator" => true,
+        "boolean_operator" => value
+            .child_by_field_name("left")
+            .is_some_and(|left| matches!(unwrapped(left).kind(), "comparison_operator" | "not_operator")),
+        "call" => {
+            let function = value.child_by_field_name("function").map_or("", |called| text_of(called, text));
+            ["startswith", "endswith", "bool"].iter().any(|end| function.ends_with(end))
+        }
+        _ => false,
+    }
+}
+
+/// The names of constants that follow from some names whose values servers know, without these.
+#[must_use]
 pub fn names_given<'c>(
-    constants: impl IntoIterator<Item = &'c MaybeConstant> + Clone,
+    constants: impl IntoIterator<Item = &'c MaybeConstant>,
     known: &BTreeSet<String>,
 ) -> BTreeSet<String> {
-    let mut names = known.clone();
-    loop {
-        let all = constants.clone().into_iter();
-        let new = all.filter(|one| !names.contains(&one.name) && one.value.is_given_by(&names));
-        let new: Vec<String> = new.map(|one| one.name.clone()).collect();
-        if new.is_empty() {
-            return names;
+    let mut found: BTreeSet<&str> = BTreeSet::new();
+    let mut depending: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut pending: Vec<&str> = Vec::new();
+    for constant in constants {
+        if constant.value.is_given_by(&[known]) {
+            pending.push(&constant.name);
         }
-        names.extend(new);
+        for name in &constant.value.depends_on {
+            depending.entry(name).or_default().push(&constant.name);
+        }
     }
+    while let Some(name) = pending.pop() {
+        if !known.contains(name) && found.insert(name) {
+            pending.extend(depending.get(name).into_iter().flatten());
+        }
+    }
+    found.into_iter().map(str::to_owned).collect()
 }
 
 /// Whether a text may have a condition that depends on what servers know, or a value. That is not so if it only decides what is
@@ -224,8 +251,10 @@ pub fn may_ask(text: &str, names: &[&str]) -> bool {
 fn only_imports(text: &str, parts: &[&str]) -> bool {
     let mut lines = text.lines().peekable();
     let indentation = |line: &str| line.len() - line.trim_start().len();
-    let is_import =
-        |code: &str| ["from ", "import ", "#", "pass", "..."].iter().any(|start| code.starts_with(start));
+    let is_import = |code: &str| {
+        let is_one = ["from ", "import ", "#"].iter().any(|start| code.starts_with(start));
+        is_one && !code.contains(';') || ["pass", "..."].contains(&code)
+    };
     while let Some(line) = lines.next() {
         if !parts.iter().any(|part| line.contains(part)) {
             continue;
@@ -252,13 +281,16 @@ fn only_imports(text: &str, parts: &[&str]) -> bool {
                 is_in_parentheses =
                     !is_comment && (is_in_parentheses || code.contains('(')) && !code.contains(')');
             }
-            let is_other = |next: &&str| {
-                let code = next.trim();
-                indentation(next) == indentation(line) && code.starts_with("el") && code.ends_with(':')
-            };
-            if lines.next_if(is_other).is_none() {
+            // A comment may be before `else`, wherever it begins.
+            while lines.next_if(|next| next.trim().is_empty() || next.trim().starts_with('#')).is_some() {}
+            let next = lines.peek().map_or("", |next| next.trim());
+            if !["else", "elif"].iter().any(|start| next.starts_with(start)) {
                 break;
             }
+            if !next.ends_with(':') {
+                return false;
+            }
+            lines.next();
         }
     }
     true
@@ -270,10 +302,13 @@ pub fn may_have_switch(text: &str) -> bool {
     let switches: BTreeSet<&str> = text.lines().filter_map(switch_in).collect();
     let is_asked = |line: &str| {
         let mut words = line.split(|c: char| c != '_' && !c.is_alphanumeric());
-        words.clone().any(|word| ["if", "elif", "while", "and", "or", "not"].contains(&word))
+        words
+            .clone()
+            .any(|word| ["if", "elif", "while", "match", "assert", "and", "or", "not"].contains(&word))
             && words.any(|word| switches.contains(word))
     };
-    !switches.is_empty() && text.lines().any(is_asked)
+    // `Final` is a constant for other files, too.
+    !switches.is_empty() && (text.contains("Final") || text.lines().any(is_asked))
 }
 
 /// The name in a line such as `DEBUG = False`.
@@ -385,6 +420,10 @@ mod tests {
             ("from x import TYPE_CHECKING as T\n", false),
             ("@skipif(TYPE_CHECKING)\ndef f(): ...\n", true),
             ("if TYPE_CHECKING:\n    import c\n    x = c\n", false),
+            ("if TYPE_CHECKING:\n    import c\n# no\nelse:\n    c = 1\n", false),
+            ("if TYPE_CHECKING:\n    import c\nelse: c = 1\n", false),
+            ("password = 1 if TYPE_CHECKING else 2\n", false),
+            ("import sys; W = TYPE_CHECKING\n", false),
             ("if not TYPE_CHECKING: import c\n", false),
             ("while t.TYPE_CHECKING:\n    import c\n", false),
             ("X = TYPE_CHECKING\n", false),
@@ -404,6 +443,7 @@ mod tests {
             ("def windows():\n    return os.name == 'nt'\n", &["windows"]),
             ("def windows() -> bool:\n    return os.name == 'nt'\n", &[]),
             ("class C:\n    def __init__(self):\n        self.w = os.name == 'nt'\n", &["w"]),
+            ("def f(): return self.name\n", &[]),
             ("W = os.name == 'nt'\nfrom compat import W as V\n", &["V", "W"]),
             ("DEBUG = False\n", &["DEBUG"]),
             ("found = False\nfor x in y:\n    found = True\n", &[]),

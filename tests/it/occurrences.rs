@@ -1089,6 +1089,36 @@ fn fixture_values_are_known() {
 }
 
 #[test]
+fn keys_that_may_become_arguments_are_unresolved() {
+    let env = TestEnv::ty(&Project::parse(
+        "//- /m.py\ndef f(gamma): ...\n\
+         //- /beside.py\nfrom threading import Thread\nfrom m import f\nThread(target=f, kwargs={'gamma': 1}).start()\n\
+         //- /inside.py\nfrom m import f\nf(**dict(zip(['gamma'], [1])))\n\
+         //- /test_given.py\nimport pytest\nfrom m import f\n@pytest.mark.parametrize('given', [{'gamma': 1}])\ndef test_f(given): f(**given)\n\
+         //- /other.py\nfrom m import f\nf({'gamma': 1})\nx = {'gamma': 'gamma'}\n\
+         //- /pyproject.toml\n",
+    ));
+    let found = uses(&env, "m.f(gamma)");
+    assert_eq!(found.unresolved, ["beside.py:3:27", "inside.py:2:16", "test_given.py:3:38"]);
+}
+
+#[test]
+fn parametrize_names_the_fixtures_that_it_passes_values_to() {
+    let env = TestEnv::ty(&Project::parse(
+        "//- /conftest.py\nimport pytest\n@pytest.fixture\ndef zed(request): return request.param\n\
+         //- /test_a.py\nimport pytest\n\
+         @pytest.mark.parametrize('zed, b', [(1, 2)], indirect=['zed'])\ndef test_a(zed, b): ...\n\
+         @pytest.mark.parametrize('zed', [1])\ndef test_b(zed): ...\n\
+         @pytest.mark.parametrize(('zed', 'c'), [(1, 2)], indirect=True)\ndef test_c(zed, c): ...\n\
+         //- /pyproject.toml\n",
+    ));
+    let found = uses(&env, "conftest.zed");
+    let expected = ["2:27", "2:57", "3:12", "6:28", "7:12"].map(|at| format!("test_a.py:{at}"));
+    assert_eq!(found.at()[1..], expected);
+    assert!(found.unresolved.is_empty());
+}
+
+#[test]
 fn one_answer_on_every_path() {
     let script = "//- /bin/tool\n#!/usr/bin/env python3\nfrom base import Base\nBase().convert('x')\n";
     let project = Project::parse(&format!("{FAMILY}{FIXTURES}{script}"));

@@ -77,11 +77,19 @@ impl Alternatives {
         }
         let leads = |found: &[Class], id: &ClassId| found.iter().any(|class| classes.inherits(class, id));
         let (one_id, other_id) = (one.id(), other.id());
-        // One that has the values of a branch with the other class only does not know of the class.
         let is_either = |branches: &BTreeMap<FileBranch, Vec<Class>>| {
-            let of = |id| branches.values().map(|found| leads(found, id)).collect::<Vec<bool>>();
-            let (one, other) = (of(&one_id), of(&other_id));
-            one.contains(&true) && one.iter().zip(&other).any(|(has_one, has_other)| *has_other && !has_one)
+            let has = |found: &Vec<Class>| [leads(found, &one_id), leads(found, &other_id)];
+            let has: Vec<(bool, [bool; 2])> =
+                branches.iter().map(|(branch, found)| (branch.is_some(), has(found))).collect();
+            // Two branches with both classes are no alternatives: a server that reads one knows both.
+            let differ = |one: &(bool, [bool; 2]), other: &(bool, [bool; 2])| {
+                one.1[0] && other.1[1] && !(one.0 && other.0 && one.1[1] && other.1[0])
+            };
+            let pairs = has.iter().enumerate().flat_map(|(at, one)| {
+                let others = has.iter().enumerate().filter(move |(other, _)| *other != at);
+                others.map(move |(_, other)| (one, other))
+            });
+            pairs.into_iter().any(|(one, other)| differ(one, other))
         };
         if self.branched.iter().any(is_either) {
             return true;
@@ -112,6 +120,8 @@ struct ValueSearch<'s> {
     constants: BTreeSet<String>,
     /// What was read of files.
     files: BTreeMap<AbsPath, Arc<ValuesInBranches>>,
+    /// What dotted names of files resolve to.
+    resolved: BTreeMap<(AbsPath, String), Vec<(AbsPath, usize)>>,
     lookups: usize,
     is_cut: bool,
 }
@@ -124,7 +134,15 @@ impl<'s> ValueSearch<'s> {
         mut pending: BTreeSet<AbsPath>,
     ) -> (Self, BTreeSet<AbsPath>) {
         let constants = BTreeSet::new();
-        let mut search = Self { cx, classes, constants, files: BTreeMap::new(), lookups: 0, is_cut: false };
+        let mut search = Self {
+            cx,
+            classes,
+            constants,
+            files: BTreeMap::new(),
+            resolved: BTreeMap::new(),
+            lookups: 0,
+            is_cut: false,
+        };
         let mut asking = BTreeSet::new();
         while !pending.is_empty() {
             let files: Vec<AbsPath> = pending.iter().cloned().collect();
@@ -134,13 +152,13 @@ impl<'s> ValueSearch<'s> {
             // A name may be known by others, in files that were not read.
             let shared = search.files.values().flat_map(|values| &values.constants);
             let constants = names_given(shared.filter(|one| one.is_shared), &search.constants);
-            let new: Vec<&str> = constants.difference(&search.constants).map(String::as_str).collect();
+            let new: Vec<&str> = constants.iter().map(String::as_str).collect();
             pending = new.iter().flat_map(|name| files_with(cx, name)).collect();
             pending.retain(|path| {
                 let document = cx.state.files.read(path);
                 !asking.contains(path) && document.is_ok_and(|document| may_ask(&document.text, &new))
             });
-            search.constants = constants;
+            search.constants.extend(constants);
         }
         (search, asking)
     }
@@ -154,7 +172,8 @@ impl<'s> ValueSearch<'s> {
     /// The branches of a file of which a server reads one, by the numbers of its branches.
     fn fixed(&mut self, path: &AbsPath) -> Vec<FileBranch> {
         let values = self.values(path);
-        let fixed = values.fixed_branches(&names_given(&values.constants, &self.constants));
+        let own = names_given(&values.constants, &self.constants);
+        let fixed = values.fixed_branches(&[&self.constants, &own]);
         fixed.into_iter().map(|branch| (branch != NO_BRANCH).then(|| (path.clone(), branch))).collect()
     }
 
@@ -165,25 +184,25 @@ impl<'s> ValueSearch<'s> {
         if fixed.iter().all(Option::is_none) {
             return found;
         }
+        let above = std::cell::OnceCell::new();
         for (bound, values) in &self.values(path).values {
             let mut all: Vec<(AbsPath, FileBranch, &ValueInBranch)> =
                 values.iter().map(|value| (path.clone(), fixed[value.branch].clone(), value)).collect();
-            let above = match bound {
-                Bound::Attribute(_) if all.iter().any(|(_, branch, _)| branch.is_some()) => self.above(path),
-                _ => Vec::new(),
-            };
-            for (path, fixed, above) in &above {
+            let is_inherited = matches!(bound, Bound::Attribute(_)) && all.iter().any(|one| one.1.is_some());
+            let above = if is_inherited { above.get_or_init(|| self.above(path)).as_slice() } else { &[] };
+            for (path, fixed, above) in above {
                 let values = above.values.get(bound).into_iter().flatten();
                 all.extend(values.map(|value| (path.clone(), fixed[value.branch].clone(), value)));
             }
             if all.iter().all(|(_, branch, _)| *branch == all[0].1) {
                 continue;
             }
-            let mut branches: BTreeMap<FileBranch, Vec<Class>> = BTreeMap::new();
+            let mut by_branch: BTreeMap<FileBranch, Vec<(AbsPath, &ValueInBranch)>> = BTreeMap::new();
             for (path, branch, value) in all {
-                let classes = self.classes_of(&path, value);
-                branches.entry(branch).or_default().extend(classes);
+                by_branch.entry(branch).or_default().push((path, value));
             }
+            let branches: BTreeMap<FileBranch, Vec<Class>> =
+                by_branch.into_iter().map(|(branch, values)| (branch, self.classes_of(&values))).collect();
             if branches.values().any(|classes| !classes.is_empty()) {
                 found.push(branches);
             }
@@ -201,15 +220,20 @@ impl<'s> ValueSearch<'s> {
         files.into_iter().map(|file| (file.clone(), self.fixed(&file), self.values(&file))).collect()
     }
 
-    /// The classes that a value may be, or be an object of.
-    fn classes_of(&mut self, path: &AbsPath, value: &ValueInBranch) -> Vec<Class> {
+    /// The classes that values of files may be, or be objects of.
+    fn classes_of(&mut self, values: &[(AbsPath, &ValueInBranch)]) -> Vec<Class> {
         let mut found: BTreeMap<ClassId, Class> = BTreeMap::new();
         let mut known: BTreeSet<(AbsPath, String, ValueOrigin)> = BTreeSet::new();
-        let origins = |path: &AbsPath, value: &ValueInBranch| {
-            let of = |one: &ValueOrigin| (path.clone(), value.scope.clone(), one.clone());
-            value.origins.iter().map(of).collect::<Vec<_>>()
+        // By their addresses, which stay as long as the search does.
+        let mut seen: BTreeSet<*const ValueInBranch> = BTreeSet::new();
+        let mut pending: Vec<(AbsPath, String, ValueOrigin)> = Vec::new();
+        let mut push = |pending: &mut Vec<_>, path: &AbsPath, value: &ValueInBranch| {
+            if seen.insert(std::ptr::from_ref(value)) {
+                let of = |one: &ValueOrigin| (path.clone(), value.scope.clone(), one.clone());
+                pending.extend(value.origins.iter().map(of));
+            }
         };
-        let mut pending = origins(path, value);
+        values.iter().for_each(|(path, value)| push(&mut pending, path, value));
         while let Some(next) = pending.pop() {
             if !known.insert(next.clone()) {
                 continue;
@@ -225,54 +249,65 @@ impl<'s> ValueSearch<'s> {
                 ValueOrigin::Name(name) => (name, None),
                 ValueOrigin::Call(name, arguments) => (name, Some(*arguments)),
                 ValueOrigin::Expression(at) => {
-                    pending.extend(own.at(*at).flat_map(|value| origins(&path, value)));
+                    own.at(*at).for_each(|value| push(&mut pending, &path, value));
                     continue;
                 }
             };
-            let before = (pending.len(), found.len());
+            let mut is_known = false;
             let is_plain = !name.contains('.');
             if is_plain {
-                pending.extend(own.of(&scope, name).flat_map(|value| origins(&path, value)));
+                for value in own.of(&scope, name) {
+                    is_known = true;
+                    push(&mut pending, &path, value);
+                }
             }
             for (file, at) in self.named(&path, &scope, name) {
                 if let Some(class) = self.classes.class_at(&file, at) {
+                    is_known = true;
                     found.insert(class.id(), class);
                 } else if let Some(defined) = self.classes.defined_at(&file, at) {
                     let values = self.values(&file);
-                    let results = values.values.get(&Bound::Result(defined.qualname.join(".")));
-                    pending.extend(results.into_iter().flatten().flat_map(|value| origins(&file, value)));
+                    for value in
+                        values.values.get(&Bound::Result(defined.qualname.join("."))).into_iter().flatten()
+                    {
+                        is_known = true;
+                        push(&mut pending, &file, value);
+                    }
                 }
             }
-            if !is_plain && before == (pending.len(), found.len()) {
-                pending.extend(own.of(&scope, name).flat_map(|value| origins(&path, value)));
+            if !is_plain && !is_known {
+                for value in own.of(&scope, name) {
+                    is_known = true;
+                    push(&mut pending, &path, value);
+                }
             }
-            if before == (pending.len(), found.len()) {
+            if !is_known {
                 let arguments = arguments.into_iter().flat_map(|at| own.at(at));
-                pending.extend(arguments.flat_map(|value| origins(&path, value)));
+                arguments.for_each(|value| push(&mut pending, &path, value));
             }
         }
         found.into_values().collect()
     }
 
     /// The classes and functions of the workspace that a dotted name means in a function, and the class before its last dot.
-    fn named(&self, path: &AbsPath, scope: &str, name: &str) -> Vec<(AbsPath, usize)> {
-        let mut found = if ["self", "cls"].contains(&name) {
+    fn named(&mut self, path: &AbsPath, scope: &str, name: &str) -> Vec<(AbsPath, usize)> {
+        if ["self", "cls"].contains(&name) {
             let class: Vec<String> = scope.split('.').map(str::to_owned).collect();
             let around = class.split_last().map_or(&[][..], |(_, around)| around);
-            self.classes.named(path, around).into_iter().map(|at| (path.clone(), at)).collect()
-        } else {
+            return self.classes.named(path, around).into_iter().map(|at| (path.clone(), at)).collect();
+        }
+        let (cx, classes) = (self.cx, self.classes);
+        let resolve = || {
             let parts: Vec<String> = name.split('.').map(str::to_owned).collect();
-            let mut found = self.classes.resolve(path, &parts);
+            let mut found = classes.resolve(path, &parts);
             if let Some((_, before)) = parts.split_last().filter(|(_, before)| !before.is_empty()) {
-                let above = self.classes.resolve(path, before);
-                found.extend(
-                    above.into_iter().filter(|(file, at)| self.classes.class_at(file, *at).is_some()),
-                );
+                let above = classes.resolve(path, before);
+                found.extend(above.into_iter().filter(|(file, at)| classes.class_at(file, *at).is_some()));
             }
+            found.retain(|(file, _)| cx.state.is_in_workspace(file));
             found
         };
-        found.retain(|(file, _)| self.cx.state.is_in_workspace(file));
-        found
+        self.resolved.entry((path.clone(), name.to_owned())).or_insert_with(resolve).clone()
     }
 }
 

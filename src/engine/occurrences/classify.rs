@@ -117,6 +117,8 @@ struct Classifier<'f, 'p> {
     names: &'f Names,
     family: &'f Family,
     all: Vec<&'f str>,
+    /// The names of the functions or classes that take the symbol as a keyword argument.
+    functions: Vec<String>,
     pytest: Mutex<fixtures::PytestFiles<'p>>,
 }
 
@@ -138,6 +140,7 @@ pub(super) fn classify(
         names,
         family,
         all: names.all.keys().map(String::as_str).collect(),
+        functions: functions_with(classes, symbol),
         pytest: Mutex::new(fixtures::PytestFiles::new(cx)),
     };
     let files = parallel_map(documents, cx.settings.threads, |document| classifier.file(document, claimed));
@@ -167,6 +170,18 @@ pub(super) fn classify(
     classified
 }
 
+/// The names of the functions or classes that take a symbol as a keyword argument.
+fn functions_with(classes: &Classes<'_>, symbol: &SearchedSymbol) -> Vec<String> {
+    match &symbol.reach {
+        Reach::Parameter => {
+            let definitions = symbol.definitions.iter();
+            definitions.flat_map(|(path, offset)| classes.callees_with_parameter(path, *offset)).collect()
+        }
+        Reach::Member { class: Some(class), is_field: true, .. } => vec![class.name().to_owned()],
+        _ => Vec::new(),
+    }
+}
+
 impl Classifier<'_, '_> {
     fn file(&self, document: &Arc<Document>, claimed: &ClaimedPlaces<'_>) -> ClassifiedFile {
         let cannot_be_used = self.is_local_elsewhere(&document.path);
@@ -186,10 +201,13 @@ impl Classifier<'_, '_> {
                 && self.symbol.may_be_type()
                 && may_be_type(&document.text, &token.span)
         };
+        // Several fixtures can be named in one string.
+        let may_be_requested = self.symbol.is_fixture && document.text.contains("indirect");
         let is_plain_text = |token: &Token| {
             token.kind == OccurrenceKind::Comment
                 || token.kind == OccurrenceKind::String
                     && !may_be_type(token)
+                    && !may_be_requested
                     && !is_quoted(&document.text, &token.span)
         };
         let (plain, tokens): (Vec<Token>, Vec<Token>) = tokens.into_iter().partition(is_plain_text);
@@ -208,6 +226,7 @@ impl Classifier<'_, '_> {
             usage: Usage::of(&document.text),
             outline: Outline::parse(&document.text),
             all: &self.all,
+            functions: &self.functions,
             scopes: OnceCell::new(),
             import_scopes: OnceCell::new(),
             pytest: &self.pytest,
@@ -259,6 +278,7 @@ struct File<'f, 'p> {
     usage: Usage<'f>,
     outline: Arc<Outline>,
     all: &'f [&'f str],
+    functions: &'f [String],
     /// Where the symbol's names are.
     scopes: OnceCell<Scopes>,
     /// Where names that imports bind are.
@@ -286,6 +306,9 @@ impl<'f> File<'f, '_> {
             Kind::Comment => TEXT,
             Kind::String if self.symbol.may_be_type() && self.usage.is_type_string(token.span.start) => {
                 Classification::Done(self.quoted_types().explain(token))
+            }
+            Kind::String if self.symbol.is_fixture && self.requested(token).is_some() => {
+                self.requested(token).map_or(OTHER, Classification::Done)
             }
             Kind::String if is_quoted(&self.document.text, &token.span) => self.string(token),
             Kind::String => TEXT,
@@ -521,10 +544,12 @@ impl<'f> File<'f, '_> {
         let Some(used) = self.usage.string(&token.span) else { return TEXT };
         if self.symbol.takes_keywords()
             && !self.is_subscriptable()
-            && let Some(unpacking) = self.usage.unpacked_key(&token.span, &used)
+            && let Some(unpacking) = self.usage.unpacked_key(&token.span, &used, self.functions)
         {
             return match unpacking {
-                Unpacking::InPlace => Classification::Done(Explanation::Unresolved(UNPACKED.to_owned())),
+                Unpacking::InPlace | Unpacking::Perhaps => {
+                    Classification::Done(Explanation::Unresolved(UNPACKED.to_owned()))
+                }
                 Unpacking::ByName(calls) => Classification::Ask(ServerQuestion::Unpacked(calls)),
             };
         }

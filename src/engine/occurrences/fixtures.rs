@@ -42,7 +42,7 @@ const OWN_FIXTURES: [&str; 14] = [
     "pytestconfig",
 ];
 
-/// What a token is that is the name of a fixture's parameter, when the symbol is a fixture; `None` for any other token.
+/// What a token is that is the name of a fixture's parameter, or that names it in `parametrize`, when the symbol is a fixture; `None` for any other token.
 pub(super) fn requested(
     files: &mut PytestFiles<'_>,
     classes: &Classes<'_>,
@@ -50,7 +50,8 @@ pub(super) fn requested(
     token: &Token,
 ) -> Option<Explanation> {
     let file = files.read(&token.document.path)?;
-    let requested = file.requested.iter().find(|one| one.span == token.span)?.clone();
+    let is_it = |one: &&RequestedFixture| one.span == token.span || one.named.contains(&token.span);
+    let requested = file.requested.iter().find(is_it)?.clone();
     if requested.values.is_some() {
         return Some(Explanation::Other);
     }
