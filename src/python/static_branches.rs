@@ -73,7 +73,7 @@ pub struct ValuesInBranches {
 impl ValuesInBranches {
     /// What a dotted name means that is read in a function: the values of the variable, or of the attributes and the results of
     /// functions of this name.
-    pub fn of<'v>(&'v self, scope: &str, name: &str) -> impl Iterator<Item = &'v ValueInBranch> {
+    pub fn of<'v>(&'v self, scope: &str, name: &str) -> Vec<&'v [ValueInBranch]> {
         let mut found: Vec<&Vec<ValueInBranch>> = Vec::new();
         if let Some((_, last)) = name.rsplit_once('.') {
             found.extend(self.values.get(&Bound::Attribute(last.to_owned())));
@@ -93,7 +93,7 @@ impl ValuesInBranches {
                 found_in.find(|found| found.iter().any(Option::is_some)).into_iter().flatten().flatten(),
             );
         }
-        found.into_iter().flatten()
+        found.into_iter().map(Vec::as_slice).collect()
     }
 
     /// What is in the text of a document.
@@ -498,10 +498,12 @@ mod tests {
                         ValueOrigin::Name(name) | ValueOrigin::Call(name, _) if name == to => {
                             return true;
                         }
-                        ValueOrigin::Name(name) => pending.extend(found.of(&value.scope, name)),
+                        ValueOrigin::Name(name) => {
+                            pending.extend(found.of(&value.scope, name).into_iter().flatten());
+                        }
                         ValueOrigin::Call(name, arguments) => {
                             let before = pending.len();
-                            pending.extend(found.of(&value.scope, name));
+                            pending.extend(found.of(&value.scope, name).into_iter().flatten());
                             if pending.len() == before && !["Win", "Posix"].contains(&name.as_str()) {
                                 pending.extend(found.at(*arguments));
                             }

@@ -120,8 +120,8 @@ struct ValueSearch<'s> {
     constants: BTreeSet<String>,
     /// What was read of files.
     files: BTreeMap<AbsPath, Arc<ValuesInBranches>>,
-    /// What dotted names of files resolve to.
-    resolved: BTreeMap<(AbsPath, String), Vec<(AbsPath, usize)>>,
+    /// What dotted names of files mean.
+    resolved: BTreeMap<(AbsPath, String), Arc<Vec<Meant>>>,
     lookups: usize,
     is_cut: bool,
 }
@@ -226,6 +226,7 @@ impl<'s> ValueSearch<'s> {
         let mut known: BTreeSet<(AbsPath, String, ValueOrigin)> = BTreeSet::new();
         // By their addresses, which stay as long as the search does.
         let mut seen: BTreeSet<*const ValueInBranch> = BTreeSet::new();
+        let mut lists: BTreeSet<*const ValueInBranch> = BTreeSet::new();
         let mut pending: Vec<(AbsPath, String, ValueOrigin)> = Vec::new();
         let mut push = |pending: &mut Vec<_>, path: &AbsPath, value: &ValueInBranch| {
             if seen.insert(std::ptr::from_ref(value)) {
@@ -256,29 +257,34 @@ impl<'s> ValueSearch<'s> {
             let mut is_known = false;
             let is_plain = !name.contains('.');
             if is_plain {
-                for value in own.of(&scope, name) {
+                for values in own.of(&scope, name) {
                     is_known = true;
-                    push(&mut pending, &path, value);
+                    if lists.insert(values.as_ptr()) {
+                        values.iter().for_each(|value| push(&mut pending, &path, value));
+                    }
                 }
             }
-            for (file, at) in self.named(&path, &scope, name) {
-                if let Some(class) = self.classes.class_at(&file, at) {
-                    is_known = true;
-                    found.insert(class.id(), class);
-                } else if let Some(defined) = self.classes.defined_at(&file, at) {
-                    let values = self.values(&file);
-                    for value in
-                        values.values.get(&Bound::Result(defined.qualname.join("."))).into_iter().flatten()
-                    {
+            for meant in self.named(&path, &scope, name).iter() {
+                match meant {
+                    Meant::Class(class) => {
                         is_known = true;
-                        push(&mut pending, &file, value);
+                        found.insert(class.id(), class.clone());
+                    }
+                    Meant::Function(file, result) => {
+                        let values = self.values(file);
+                        for value in values.values.get(result).into_iter().flatten() {
+                            is_known = true;
+                            push(&mut pending, file, value);
+                        }
                     }
                 }
             }
             if !is_plain && !is_known {
-                for value in own.of(&scope, name) {
+                for values in own.of(&scope, name) {
                     is_known = true;
-                    push(&mut pending, &path, value);
+                    if lists.insert(values.as_ptr()) {
+                        values.iter().for_each(|value| push(&mut pending, &path, value));
+                    }
                 }
             }
             if !is_known {
@@ -290,14 +296,17 @@ impl<'s> ValueSearch<'s> {
     }
 
     /// The classes and functions of the workspace that a dotted name means in a function, and the class before its last dot.
-    fn named(&mut self, path: &AbsPath, scope: &str, name: &str) -> Vec<(AbsPath, usize)> {
-        if ["self", "cls"].contains(&name) {
-            let class: Vec<String> = scope.split('.').map(str::to_owned).collect();
-            let around = class.split_last().map_or(&[][..], |(_, around)| around);
-            return self.classes.named(path, around).into_iter().map(|at| (path.clone(), at)).collect();
-        }
+    fn named(&mut self, path: &AbsPath, scope: &str, name: &str) -> Arc<Vec<Meant>> {
         let (cx, classes) = (self.cx, self.classes);
+        // `self` is another one in each function.
+        let is_self = ["self", "cls"].contains(&name);
+        let key = (path.clone(), if is_self { format!("{scope}.") } else { name.to_owned() });
         let resolve = || {
+            if is_self {
+                let class: Vec<String> = scope.split('.').map(str::to_owned).collect();
+                let around = class.split_last().map_or(&[][..], |(_, around)| around);
+                return classes.named(path, around).into_iter().map(|at| (path.clone(), at)).collect();
+            }
             let parts: Vec<String> = name.split('.').map(str::to_owned).collect();
             let mut found = classes.resolve(path, &parts);
             if let Some((_, before)) = parts.split_last().filter(|(_, before)| !before.is_empty()) {
@@ -307,8 +316,22 @@ impl<'s> ValueSearch<'s> {
             found.retain(|(file, _)| cx.state.is_in_workspace(file));
             found
         };
-        self.resolved.entry((path.clone(), name.to_owned())).or_insert_with(resolve).clone()
+        let meant = |(file, at): (AbsPath, usize)| match classes.class_at(&file, at) {
+            Some(class) => Some(Meant::Class(class)),
+            None => classes
+                .defined_at(&file, at)
+                .map(|defined| Meant::Function(file, Bound::Result(defined.qualname.join(".")))),
+        };
+        let found = self.resolved.entry(key);
+        found.or_insert_with(|| Arc::new(resolve().into_iter().filter_map(meant).collect())).clone()
     }
+}
+
+/// What a name means in the workspace.
+enum Meant {
+    Class(Class),
+    /// A function of a file, by its results.
+    Function(AbsPath, Bound),
 }
 
 fn values_in(cx: &RequestContext<'_>, path: &AbsPath) -> Arc<ValuesInBranches> {
